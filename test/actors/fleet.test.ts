@@ -35,7 +35,7 @@ const ask = (actor: ActorDriver, required: JsonObject = {}, number = 0): Json =>
   routed(actor.send('Route', { required, number }));
 const idsOf = (actor: ActorDriver): string[] => nodeIds(FleetState.parse(actor.state));
 
-test('workers get work in turn', () => {
+test('work goes to the workers in rotation', () => {
   const actor = fleetOf({ w2: entry(), w1: entry(), w3: entry({}, { role: 'HYBRID' }) });
   assert.deepEqual(
     [0, 1, 2, 3].map((number) => ask(actor, {}, number)),
@@ -43,7 +43,7 @@ test('workers get work in turn', () => {
   );
 });
 
-test('controllers, draining, unhealthy and overdue nodes get none; without any other nobody is healthy', () => {
+test('controllers and draining, unhealthy or overdue nodes get no work; without another node none is healthy', () => {
   const idle = {
     a: entry({}, { role: 'CONTROLLER' }),
     b: entry({}, { status: 'DRAINING' }),
@@ -84,7 +84,7 @@ for (const [required, fits] of [
   });
 }
 
-test('what is missing is what the nearest worker lacks', () => {
+test('the missing requirements are those of the worker that lacks the fewest', () => {
   const actor = fleetOf({ w1: entry(), w2: entry({ tags: ['gpu'], vram_gb: 8 }) });
   assert.deepEqual(ask(actor, { tags: ['gpu'], vram_gb: 24 }), [
     'no_capable_worker',
@@ -99,7 +99,7 @@ test('what is missing is what the nearest worker lacks', () => {
   ]);
 });
 
-test('a call and a repeated word change nothing in the record', () => {
+test('a read and a repeated update change nothing in the record', () => {
   const actor = fleetOf({ w1: entry() });
   const before = JSON.stringify(actor.state);
   ask(actor);
@@ -107,7 +107,7 @@ test('a call and a repeated word change nothing in the record', () => {
   assert.equal(JSON.stringify(actor.state), before);
 });
 
-test('in whatever order and however often words arrive, the newest of each node stands', () => {
+test('for any order and number of updates, the newest one of each node stays', () => {
   const word = fc.record({
     node_id: fc.constantFrom('a', 'b', 'constructor', 'toString'),
     revision: fc.integer({ min: 1, max: 12 }),
@@ -130,7 +130,7 @@ test('in whatever order and however often words arrive, the newest of each node 
   );
 });
 
-test('a node that left is kept as its revision until its own actor is forgotten, unless it is back', () => {
+test('a node that left is kept as a revision until its own actor is forgotten, unless it comes back', () => {
   const actor = fleetOf({ w1: entry() });
   actor.send('Hear', { node_id: 'w1', revision: 2, entry: null });
   actor.send('Hear', { node_id: 'w1', revision: 1, entry: entry() });
@@ -157,7 +157,7 @@ test('the fleet takes 10,000 nodes and no more; known ones still change and leav
   assert.equal(idsOf(actor).length, MOST_NODES);
 });
 
-test('a change of configuration is told to every node once, and to those that join later', () => {
+test('a configuration change is sent once to every node, and to nodes that join later', () => {
   const actor = fleetOf({ w1: entry(), w2: entry(), gone: entry() });
   actor.send('Hear', { node_id: 'gone', revision: 2, entry: null });
   const told = (turn: DrivenTurn): string[] =>

@@ -38,7 +38,7 @@ for (const [what, answer] of [
   ['that is empty', { signature_base64: '' }],
   ['that is no base64', { signature_base64: '%%%' }],
 ] as const) {
-  test(`a signature ${what} is refused and uses the challenge up`, () => {
+  test(`a signature ${what} is refused and consumes the challenge`, () => {
     const actor = issued();
     assert.deepEqual(proven(actor.send('Answer', answer)), { proven: null });
     assert.equal(proven(actor.send('Answer', signed(NONCE))), 'unauthenticated');
@@ -46,7 +46,7 @@ for (const [what, answer] of [
   });
 }
 
-test('a right answer counts once', () => {
+test('a correct answer counts once', () => {
   const actor = issued();
   actor.send('Answer', signed(NONCE));
   assert.equal(proven(actor.send('Answer', signed(NONCE))), 'unauthenticated');
@@ -61,13 +61,13 @@ test('an answer counts until the last millisecond, also when the timer is late',
   assert.deepEqual(proven(late.send('Answer', signed(NONCE))), { proven: null });
 });
 
-test('an expired challenge is over', () => {
+test('an expired challenge accepts no answer', () => {
   const actor = issued();
   actor.fire('expiry');
   assert.equal(proven(actor.send('Answer', signed(NONCE))), 'unauthenticated');
 });
 
-test('nothing but Issue makes a challenge, and nothing makes it twice', () => {
+test('only Issue creates a challenge, and only once', () => {
   const actor = new ActorDriver(nodeChallengeActor(), SYSTEM_TENANT, '6f1c3a52-0000-4000-8000-000000000002');
   assert.equal(proven(actor.send('Answer', signed(NONCE))), 'not_found');
   actor.send('Issue', claim);

@@ -29,7 +29,7 @@ describe('states of several versions in one fleet', () => {
         assert.deepEqual(decodeRecord(definition, written(definition, earlier)), today);
     });
 
-    test(`${kind}: a node of the version before leaves alone what it would forget the half of`, () => {
+    test(`${kind}: a node of the previous version does not write a state of which it would lose a part`, () => {
       assert.ok(version > 1);
       assert.throws(
         () => decodeRecord({ ...definition, version: version - 1 }, written(definition, version)),

@@ -45,7 +45,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     assert.ok(rows.some(({ status }) => status === 200));
   });
 
-  test('nor does a manifest, or a message of as many parts as fit', async () => {
+  test('no manifest, and no message with the most parts allowed, holds the event loop for that long', async () => {
     const agent = await deploy(node, '/v1/agents?force=true', AGENT);
     const attacks = [...manifestAttacks(node), ...(await messageAttacks(node, agent))];
     const rows = await measured(node, someOf(attacks, 2), MOST_MS);
@@ -55,7 +55,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     );
   });
 
-  test('nor does one of a stranger on the internal address', async () => {
+  test('no unauthenticated request on the internal address holds the event loop for that long', async () => {
     const rows = await measured(node, someOf(strangerAttacks(node), 2), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
@@ -88,7 +88,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     assert.ok(now - before < MOST_GROWTH_BYTES, `${(now - before) / 1024 / 1024} MiB more`);
   });
 
-  test('every listener holds against strangers, and a caller is answered meanwhile', async () => {
+  test('every listener withstands unauthenticated clients, and a caller is answered meanwhile', async () => {
     assert.notEqual(guarded.clusterAddress, '');
     const strangers = listenerAttacks(guarded).filter(({ token }) => !token);
     assert.equal(strangers.length, 30);
@@ -117,7 +117,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     assert.ok(guarded.isUp);
   });
 
-  test('and no lease was lost meanwhile', () => {
+  test('no lease was lost during the attacks', () => {
     assert.equal(node.leasesLost, 0, node.log);
   });
 });

@@ -104,7 +104,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     assert.equal(await state(), first);
   });
 
-  test('a page of the node’s own origin reads and changes by the same calls: they would have been seen', async () => {
+  test('a page of the node’s own origin reads and changes with the same calls, so the test would see an effect', async () => {
     const own = { from: 'own', listener: 'rest', host: '127.0.0.1' } as const;
     const call = (path: string, method: string, mode: string) =>
       visit({ ...own, script: `await see(fetch(at + '${path}', { method: '${method}', mode: '${mode}' }));` });

@@ -152,7 +152,7 @@ describe('node bench/lists.ts', () => {
     }
   });
 
-  test('without a server it says loudly what it leaves out, and measures SQLite alone', async () => {
+  test('without a server it prints what it does not measure, and measures SQLite alone', async () => {
     const { child, told } = begin([join(BENCH, 'lists.ts'), '--quick'], {});
     const ended = once(child, 'close');
     try {

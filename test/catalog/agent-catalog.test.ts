@@ -225,7 +225,7 @@ describe('delete', () => {
     assert.notEqual(again.agent_id, agent_id);
   });
 
-  it('never leaves a half agent when deploys and deletes race', async () => {
+  it('leaves no partial agent when deploys and deletes race', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     const races = Array.from({ length: 10 }, (_, index) => [
       catalog.deploy(anna, yaml(name, `2.${index}.0`), { force: false }),
@@ -247,7 +247,7 @@ describe('after a crash', () => {
     assert.equal((await catalog.logs(anna, agent_id, firstPage)).total, 1);
   });
 
-  it('finishes a deletion that had been decided, and nobody sees the agent meanwhile', async () => {
+  it('finishes a deletion that had been decided, while no reader sees the agent', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
     const agents = await documents.collection<CatalogRecord>(AGENTS);
     const record = await agents.get('anna-corp', agent_id);

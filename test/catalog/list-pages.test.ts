@@ -41,7 +41,7 @@ for (const store of DOCUMENT_STORES)
     });
     after(() => opened?.stop());
 
-    test('a walk through the tokens tells each agent once, in order, while others come, go and move to global', async () => {
+    test('a walk through the page tokens returns each agent once, in order, while agents are added, removed and moved to global', async () => {
       const owner = await filled(9);
       const names: string[] = [];
       let page = 0;

@@ -45,7 +45,7 @@ for (const store of DOCUMENT_STORES)
     });
     after(() => stop());
 
-    it('is found by everybody, by name and UUID, with its one version', async () => {
+    it('is found by every caller, by name and UUID, with its one version', async () => {
       const found = await agents.get(ada, JUDGE);
       assert.deepEqual([found.scope, found.status, found.owner], ['global', 'deployed', null]);
       assert.equal((await agents.get(operator, found.agent_id.toUpperCase(), found.version)).name, JUDGE);
@@ -67,7 +67,7 @@ for (const store of DOCUMENT_STORES)
       assert.ok(names.includes(PIPELINE));
     });
 
-    it('stays as it is, whoever asks', async () => {
+    it('cannot be changed by any caller', async () => {
       const { agent_id } = await agents.get(operator, JUDGE);
       for (const who of [operator, ada])
         for (const named of [JUDGE, agent_id]) {

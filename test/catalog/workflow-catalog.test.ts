@@ -316,7 +316,7 @@ for (const store of DOCUMENT_STORES)
       );
     });
 
-    it('repairs a move that crashed after any of its writes, and nobody misses the workflow meanwhile', async () => {
+    it('repairs a move that crashed after any of its writes, while every reader still finds the workflow', async () => {
       for (const up of [true, false])
         for (let writes = 0, crashed = true; crashed; writes += 1) {
           const name = fresh();

@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { flaky, ProgramState, program } from './program.ts';
 import { differenceOf, endOf, planPrograms } from './program-plan.ts';
 
-test('the end of programs does not follow from their order', () => {
+test('the result of programs does not depend on their order', () => {
   fc.assert(
     fc.property(fc.nat(), fc.infiniteStream(fc.nat()), (seed, order) => {
       const { programs, expected } = planPrograms({ programs: 12, actors: 5, seed });
@@ -20,12 +20,12 @@ test('the end of programs does not follow from their order', () => {
   );
 });
 
-test('one plan follows from one seed', () => {
+test('one seed gives one plan', () => {
   const options = { programs: 20, actors: 10, seed: 3 };
   assert.deepEqual(planPrograms(options), planPrograms(options));
 });
 
-test('programs on a node that nobody disturbs end as computed beside', { timeout: 60_000 }, async () => {
+test('programs on an undisturbed node end with the precomputed result', { timeout: 60_000 }, async () => {
   const node = await startKernelNode({ definitions: [program], handlers: [flaky] });
   try {
     const { client } = node.runtime;

@@ -6,7 +6,7 @@ import { assertKept, seed } from './seed.ts';
 
 const skip = clusterMissing();
 
-test('random programs end as computed beside while nodes, adapters and Redis die', {
+test('random programs end with the precomputed result while nodes, adapters and Redis die', {
   skip,
   timeout: 300_000,
 }, async () => {

@@ -6,7 +6,7 @@ import { assertKept, seed } from './seed.ts';
 
 const skip = clusterMissing();
 
-test('a rolling restart fails no run, breaks no stream and keeps no actor away for long', {
+test('a rolling restart fails no run, breaks no stream and makes no actor unavailable for long', {
   skip,
   timeout: 240_000,
 }, async () => {

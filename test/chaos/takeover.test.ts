@@ -13,7 +13,7 @@ describe('take-over', { skip, timeout: 360_000 }, () => {
   });
   after(() => cluster?.destroy());
 
-  test('actors of a killed node answer at once where peers see it die', { timeout: 180_000 }, async () => {
+  test('actors of a killed node answer at once when peers detect its death', { timeout: 180_000 }, async () => {
     assertKept(await takeoverOn(cluster, smallTakeover('kill', true, seed)));
   });
 

@@ -36,7 +36,7 @@ describe('svc approval', () => {
   }
   const stateOf = async (id: string) => ApprovalState.parse((await kernel.runtime.client.read(addressFor(id)))?.state);
 
-  test('list shows what waits; approve and reject answer it', async () => {
+  test('list shows pending approvals; approve and reject answer them', async () => {
     const [yes, no] = [await ask(), await ask()];
     await waitUntil('both are listed', async () => {
       const { stdout } = await run('list', '--output', 'json');

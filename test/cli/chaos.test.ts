@@ -14,7 +14,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a node that was not told to takes no faults', async () => {
+test('a node without chaos enabled accepts no faults', async () => {
   const scene = await CliNode.open();
   try {
     const id = await nodeId(scene);
@@ -43,7 +43,7 @@ describe('svc chaos', () => {
   });
   after(() => scene.close());
 
-  test('an actor that is killed while it works, and one whose owner loses it, end as if nothing had been', async () => {
+  test('an actor that is killed while it works, and one whose owner loses it, end as without the fault', async () => {
     for (const kind of ['kill-actor', 'kill-owner']) {
       const started = await scene.svc(['task', 'execute', 'echo', '--input', 'slow']);
       const address = `execution/svc-system/${started.stdout.trim()}`;
@@ -54,12 +54,12 @@ describe('svc chaos', () => {
     }
   });
 
-  test('tenants that are not named are safe', async () => {
+  test('tenants that the settings do not name get no faults', async () => {
     const { code, stderr } = await scene.svc(['chaos', 'kill-actor', 'execution/acme/one']);
     assert.deepEqual([code, stderr], [3, `svc: spec.chaos.tenants of node ${id} does not name acme.\n`]);
   });
 
-  test('a frozen node answers nobody until it thaws', async () => {
+  test('a frozen node answers no call until it thaws', async () => {
     const frozen = await scene.svc(['chaos', 'freeze-node', id, '--ms', '1500']);
     assert.equal(frozen.code, 0, frozen.stderr);
     // Frozen a little after it answered.
@@ -72,7 +72,7 @@ describe('svc chaos', () => {
     await waitUntil('the node answers again', async () => (await fetch(`${scene.url}/health`)).ok);
   });
 
-  test('faults are listed newest first, and a node that was killed shows its own in its next life', async () => {
+  test('faults are listed newest first, and a killed node lists its own after its restart', async () => {
     const killed = await scene.svc(['chaos', 'kill-node', id]);
     assert.deepEqual([killed.code, killed.stdout], [0, `kill-node ${id}: done by ${id}\n`], killed.stderr);
     await waitUntil('the process is gone', () => !isAlive(scene.node.pid));

@@ -50,7 +50,7 @@ describe('completion in real shells', () => {
     assert.match(other.stderr, /expected bash, zsh, fish, got tcsh/);
   });
 
-  test('without a node names of tools are not offered, and nothing is said', async (context) => {
+  test('without a node no tool names are offered, and nothing is printed', async (context) => {
     const skip = shellMissing('bash');
     if (skip !== false) return context.skip(skip);
     const script = (await scene.svc(['completion', 'bash'])).stdout;

@@ -53,7 +53,7 @@ describe('the first day at the command line', () => {
     assert.match((await scene.svc(['task', 'list'])).stdout, /^EXECUTION_ID +AGENT [\s\S]* echo /);
   });
 
-  test('a name that does not exist is said with the one that was meant', async () => {
+  test('the error for an unknown name suggests the name that was meant', async () => {
     const slips: [string[], RegExp][] = [
       [['run', 'ehco'], /there is no file, workflow or agent ehco; did you mean "echo"\?/],
       [['task', 'execute', 'eco'], /there is no agent eco; did you mean "echo"\?/],
@@ -134,7 +134,7 @@ describe('the first day at the command line', () => {
   });
 });
 
-test('widths are those that a terminal shows: letters of two columns, emoji, combining marks', () => {
+test('widths are those of a terminal: letters of two columns, emoji, combining marks', () => {
   assert.deepEqual(
     ['abc', '日本語', '👩‍💻', '🫠', 'e\u0301', '\u001b[31mred\u001b[39m'].map(widthOf),
     [3, 6, 2, 2, 1, 3],

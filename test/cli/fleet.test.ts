@@ -64,7 +64,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('every node shows all of them with what they should hold', async () => {
+  test('every node shows all nodes with the partitions that they should hold', async () => {
     for (const name of nodes.keys()) {
       const shown = await list(name);
       assert.deepEqual(
@@ -86,7 +86,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     assert.match(text.stdout, /^cara +ACTIVE +HYBRID +gpu +default \d+, system \d+ /m, text.stdout);
   });
 
-  test('a plan says what a node that leaves would hand over, as it does later', async () => {
+  test('a plan says which partitions a leaving node would hand over, and it hands over those', async () => {
     const planned = JSON.parse((await at('bert', 'cluster', 'plan', '--without=bert', '--output=json')).stdout);
     const shares = new Map(
       planned.nodes.map((one: { node_id: string; after: Record<string, number> }) => [one.node_id, one.after.default]),
@@ -110,7 +110,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     return found;
   };
 
-  test('the history says who took over what a node had that drained', async () => {
+  test('the history says which nodes took over the partitions of a drained node', async () => {
     await waitUntil('all that it had is in the history', async () => {
       const drained = (await takeovers()).filter(({ from, reason }) => from === 'bert' && reason === 'drained');
       return ['anna', 'cara'].every((name) => drained.some(({ node, pool }) => node === name && pool === 'default'));
@@ -118,7 +118,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     assert.ok((await takeovers('--node=anna')).every(({ node }) => node === 'anna'));
   });
 
-  test('a node drains because another was asked, and its partitions move to the others', async () => {
+  test('a drain that is sent to another node moves the partitions of the named node to the others', async () => {
     const drained = await at('anna', 'node', 'drain', 'bert');
     assert.deepEqual([drained.code, drained.stdout], [0, 'draining bert\n'], drained.stderr);
     assert.deepEqual(
@@ -137,7 +137,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     });
   });
 
-  test('each node checks its own fence: one that takes no faults is safe, whoever asks', async () => {
+  test('each node checks its own chaos setting: one that accepts no faults is safe, whichever node is asked', async () => {
     const refused = await at('anna', 'chaos', 'kill-node', 'bert');
     assert.deepEqual([refused.code, refused.stderr], [3, 'svc: spec.chaos.enabled is false on node bert.\n']);
     const asked = await at('bert', 'chaos', 'kill-node', 'anna');

@@ -4,7 +4,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { CliNode } from './cli-node.ts';
 import { SvcRun } from './svc-run.ts';
 
-test('a follower goes on over kill -9 and restart of the node, without a gap or a repeat', async () => {
+test('a follower continues after kill -9 and restart of the node, without a gap or a repeat', async () => {
   const scene = await CliNode.open();
   try {
     const args = ['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'];

@@ -24,7 +24,7 @@ spec:
     fails: { kind: System, command: "printf '\\\\033[2Jx'; printf '\\\\033[2Jy' >&2; exit 3", transitions: [{ condition: on_success, target: gate }] }
 `;
 
-describe('text of strangers on an operator’s terminal', () => {
+describe('untrusted text on an operator’s terminal', () => {
   let scene: CliNode;
   let run = '';
   let approval = '';
@@ -71,7 +71,7 @@ describe('text of strangers on an operator’s terminal', () => {
     assert.match(ended.stderr, /ended failed: command_failed: state fails: the command ended with exit code 3/);
   });
 
-  test('is whole for machines: each of these commands answers JSON with --output json', async () => {
+  test('is complete in JSON: each of these commands answers JSON with --output json', async () => {
     for (const args of looks()) JSON.parse(await must(['--output', 'json', ...args]));
     const status = JSON.parse(await must(['--output', 'json', 'workflow', 'status', run]));
     assert.equal(status.intent, EVIL);

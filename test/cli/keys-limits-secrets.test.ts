@@ -91,7 +91,7 @@ describe('svc key, svc limits, svc secret', () => {
     assert.equal((await stat(file)).mode & 0o777, 0o600);
   });
 
-  test('a secret or a key among the arguments is refused, and not said again', async () => {
+  test('a secret or a key among the arguments is refused and not repeated in the error', async () => {
     const refused = [
       await run(['secret', 'create', 'db/password', '--value', 'hunter4']),
       await run(['secret', 'rotate', 'db/password', '--value', 'hunter4']),

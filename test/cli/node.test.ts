@@ -24,7 +24,7 @@ describe('svc node', () => {
   });
   after(() => scene.close());
 
-  test('status shows the node, the fleet and what nobody serves', async () => {
+  test('status shows the node, the fleet and the pools without a node', async () => {
     const { code, stdout, stderr } = await scene.svc(['node', 'status']);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^ready +true$/m);
@@ -69,7 +69,7 @@ describe('svc node', () => {
     assert.equal((await scene.svc(['node', 'config', 'push'])).code, 0);
   });
 
-  test('an execution for tags that nobody has says what it waits for, wherever one looks', async () => {
+  test('an execution whose tags no node has says what it waits for, in every view', async () => {
     await scene.svc(['agent', 'deploy', '-'], NEEDS_TPU);
     const started = await scene.svc(['task', 'execute', 'picky', '--input', 'x']);
     assert.deepEqual([started.code, started.stderr], [0, 'waiting for a node with tags tpu\n']);

@@ -120,7 +120,7 @@ describe('svc task', () => {
     assert.match(rest.stdout, /execution_completed/);
   });
 
-  test('a reader that has enough ends it quietly', async () => {
+  test('a reader that closes the pipe ends the command without an error', async () => {
     const run = new SvcRun(['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'], scene.env);
     run.child.stdout.once('data', () => run.child.stdout.destroy());
     const { code, stderr } = await run.end();

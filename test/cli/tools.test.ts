@@ -39,7 +39,7 @@ describe('svc tools', () => {
     assert.deepEqual([whole.isError, whole.structuredContent.tool], [false, 'svc.runtime.list']);
   });
 
-  test('how a call fails is its exit code', async () => {
+  test('the exit code says how a call failed', async () => {
     const id = '00000000-0000-4000-8000-000000000000';
     const yaml = await scene.svc(['agent', 'export', 'echo']);
     const deploy = JSON.stringify({ manifest_yaml: yaml.stdout });

@@ -75,7 +75,7 @@ test('no member is more than a tenth above its share, or one partition where sha
 const roomy = (holders: readonly string[], members: readonly Candidate[]): boolean =>
   loadsOf(holders, members).every((load, at) => load < (capsOf(holders.length, members)[at] ?? 0));
 
-test('where no member is full, one that leaves moves nothing but its own, and one that joins takes only to itself', () => {
+test('while no member is full, a leaving member moves only its own partitions, and a joining one takes only for itself', () => {
   let checked = 0;
   fc.assert(
     fc.property(fleetOf(fc.constant(1), 5), node, (members, other) => {
@@ -118,7 +118,7 @@ test('pools of the same size are spread differently', () => {
   assert.ok(new Set(holders).size > 1);
 });
 
-test('nobody there: nobody holds anything', () => {
+test('without members no partition has a holder', () => {
   assert.deepEqual(assign({ pool: 'default', partitions: 8 }, []), []);
 });
 

@@ -12,7 +12,7 @@ const code = (wanted: string, says?: RegExp) => (thrown: unknown) => {
 };
 
 describe('fault injection', () => {
-  it('the node that serves the actor acts, whichever node was asked', async () => {
+  it('the node that serves the actor executes the fault, whichever node was asked', async () => {
     await using at = await chaosUnderTest();
     const here = await at.node('a', ON, undefined, 'b');
     const there = await at.node('b');
@@ -49,7 +49,7 @@ describe('fault injection', () => {
     await waitUntil('the process stalls', () => other.faults.acts.includes('stall 1500'));
   });
 
-  it('nothing is done where chaos is off, on the node that is asked and on the node that would act', async () => {
+  it('no fault is executed when chaos is off on the asked or on the executing node', async () => {
     await using at = await chaosUnderTest();
     const off = { enabled: false, tenants: ['acme', 'svc-system'] };
     const asking = await at.node('a', ON, undefined, 'b');
@@ -94,7 +94,7 @@ describe('fault injection', () => {
     assert.deepEqual([...asking.faults.acts, ...other.faults.acts], []);
   });
 
-  it('a word that comes twice acts once', async () => {
+  it('a signal that arrives twice executes the fault once', async () => {
     await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     const { id } = await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
@@ -103,7 +103,7 @@ describe('fault injection', () => {
     assert.deepEqual(faults.acts, [`kill ${ACTOR}`, 'drop default:7']);
   });
 
-  it('a word without a record orders nothing', async () => {
+  it('a signal without a record executes nothing', async () => {
     await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     for (const word of [signalOf('unknown'), 'chaos:', 'kill-node', '{"kind":"kill-node"}']) {
@@ -113,7 +113,7 @@ describe('fault injection', () => {
     assert.deepEqual(faults.acts, [`kill ${ACTOR}`]);
   });
 
-  it('a node that does not answer is unavailable after 5 s, and does nothing when it hears of it later', async () => {
+  it('a node that does not answer is unavailable after 5 s, and ignores the fault when it sees it later', async () => {
     await using at = await chaosUnderTest();
     const clock = hurriedClock();
     const { chaos } = await at.node('a', ON, clock);
@@ -131,7 +131,7 @@ describe('fault injection', () => {
     assert.deepEqual(late.faults.acts, ['drop default:7']);
   });
 
-  it('what is not there is said: an unknown node, an actor nobody serves, an actor that is not in memory', async () => {
+  it('errors name what is missing: an unknown node, an actor without a node, an actor that is not in memory', async () => {
     await using at = await chaosUnderTest();
     const { chaos, faults } = await at.node('a');
     await assert.rejects(chaos.inject({ kind: 'kill-node', node: 'z' }, ADMIN), code('not_found', /no live node z/));

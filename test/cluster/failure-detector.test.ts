@@ -74,7 +74,7 @@ async function meets(watch: FailureDetector, ...nodes: readonly string[]): Promi
   await waitUntil(`connected to ${nodes.join()}`, () => nodes.every((node) => watch.connected().includes(node)));
 }
 
-test('a process that is killed is told dead within half a second, and once', async () => {
+test('a killed process is reported dead within half a second, and once', async () => {
   const [first, second] = [await child('b', 'life-b'), await child('d', 'life-d')];
   const bystander = await front('c', 'life-c');
   const members = [
@@ -100,7 +100,7 @@ test('a process that is killed is told dead within half a second, and once', asy
   assert.deepEqual(watch.dead, ['b/life-b', 'd/life-d']);
 });
 
-test('a frozen process is not told dead, also when its connections are cut; killed while frozen, it is', async () => {
+test('a frozen process is not reported dead, also when its connections are cut; killed while frozen, it is', async () => {
   const frozen = await child('b', 'life-1');
   const proxy = await startLink(frozen.port);
   endings.push(() => proxy.close());
@@ -126,7 +126,7 @@ test('a frozen process is not told dead, also when its connections are cut; kill
   assert.deepEqual(through.dead, [], 'a proxy does not refuse');
 });
 
-test('a process that restarts on the same port: its old life is told dead, the new one is watched', async () => {
+test('after a restart on the same port the old incarnation is reported dead and the new one watched', async () => {
   const first = await child('b', 'life-1');
   const watch = watching();
   watch.watch([member('b', 'life-1', first.port)]);
@@ -142,7 +142,7 @@ test('a process that restarts on the same port: its old life is told dead, the n
   assert.deepEqual(watch.dead, ['b/life-1', 'b/life-2']);
 });
 
-test('a port that answers as another life tells the old one dead, without any refusal', async () => {
+test('a port that answers as another incarnation reports the old one dead, without a refused connection', async () => {
   const node = await front('b', 'life-1');
   const watch = watching();
   watch.watch([member('b', 'life-1', node.port)]);
@@ -153,7 +153,7 @@ test('a port that answers as another life tells the old one dead, without any re
   await waitUntil('the probe is not left behind', () => node.open() === 0);
 });
 
-test('a cut network means nothing: connections that are accepted and end, and the same life afterwards', async () => {
+test('a cut network reports no death: connections are accepted and end, and the same incarnation answers afterwards', async () => {
   const node = await front('b', 'life-1');
   const proxy = await startLink(node.port);
   endings.push(() => proxy.close());
@@ -170,7 +170,7 @@ test('a cut network means nothing: connections that are accepted and end, and th
   assert.deepEqual(watch.dead, []);
 });
 
-test('a probe that meets the same life becomes the connection', async () => {
+test('a probe that reaches the same incarnation becomes the connection', async () => {
   const node = await front('b', 'life-1');
   const watch = watching();
   watch.watch([member('b', 'life-1', node.port)]);
@@ -180,7 +180,7 @@ test('a probe that meets the same life becomes the connection', async () => {
   assert.deepEqual(watch.dead, []);
 });
 
-test('a port that refuses from the start proves nothing: nobody was ever met there', async () => {
+test('a port that refuses from the start proves no death, since no incarnation was seen there', async () => {
   const gone = await startLivenessServer({ node: 'b', incarnation: 'x', host: '127.0.0.1', warn: assert.fail });
   await gone.close();
   const watch = watching({ pace: 20 });
@@ -189,7 +189,7 @@ test('a port that refuses from the start proves nothing: nobody was ever met the
   assert.deepEqual(watch.dead, []);
 });
 
-test('each node watches the next three of the ring that have a pulse', async () => {
+test('each node watches the next three nodes of the ring that announce a liveness port', async () => {
   const pulses = new Map<string, LivenessFront>();
   for (const node of ['a', 'b', 'd', 'e', 'f']) pulses.set(node, await front(node, `life-${node}`));
   const members = [...pulses].map(([node, { port }]) => member(node, `life-${node}`, port));

@@ -52,7 +52,7 @@ function call(server: LivenessServer, from = '127.0.0.1'): Caller {
   return { socket, heard: () => heard, ended: () => ended };
 }
 
-test('a caller hears one line, and the connection is held', async () => {
+test('a caller receives one line, and the connection stays open', async () => {
   const server = await started();
   const first = call(server);
   await waitUntil('the hello', () => first.heard() === 'svc-pulse 1 node-a life-1\n');
@@ -65,7 +65,7 @@ test('a caller hears one line, and the connection is held', async () => {
   await waitUntil('both are cut when it closes', () => first.ended() && later.ended());
 });
 
-test('whoever talks is ignored, and cut when it talks too much', async () => {
+test('bytes of a client are ignored, and a client that sends too many is disconnected', async () => {
   const server = await started();
   const brief = call(server);
   brief.socket.write('GET / HTTP/1.1\r\n\r\n');
@@ -95,7 +95,7 @@ test('at most a thousand connections are held; those beyond end without a hello'
   assert.ok(callers.every((caller) => caller.ended() === (caller.heard() === '')));
 });
 
-test('strangers do not keep the peers away: many, over, half and slow ones of one address, whose share is a quarter', async (t) => {
+test('unknown clients of one address cannot block peers: many, excess, half-open and slow ones share a quarter', async (t) => {
   const server = await started();
   const peer = call(server);
   await waitUntil('the hello', () => peer.heard() !== '');
@@ -118,14 +118,14 @@ test('strangers do not keep the peers away: many, over, half and slow ones of on
   assert.equal(peer.ended(), false);
 });
 
-test('a hello is read back, and nothing else is taken for one', () => {
+test('a greeting is parsed, and no other text is accepted as one', () => {
   const life = { node: 'node-a', incarnation: '0b8c' };
   assert.deepEqual(parseHandshake(handshakeOf(life).trimEnd()), life);
   for (const line of ['', 'svc-pulse 2 a b', 'svc-pulse 1 a', 'svc-pulse 1 a b c', 'HTTP/1.1 400 Bad Request'])
     assert.equal(parseHandshake(line), null, line);
 });
 
-test('what others are told: the setting, else the bound address, else the first outer one', () => {
+test('the announced address is the setting, else the bound address, else the first external one', () => {
   const address = (text: string, family: 'IPv4' | 'IPv6', internal = false) =>
     family === 'IPv4'
       ? { address: text, family, internal, netmask: '', mac: '', cidr: null }

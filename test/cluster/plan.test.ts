@@ -46,7 +46,7 @@ const plan = (fleet: Fleet, change: Partial<FleetChange>) =>
   planOf(fleet, changedFleet(fleet, { without: [], join: [], ...change }), () => 3);
 const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-test('work is placed by what some nodes have and others have not; an exclusive node serves only its tags', () => {
+test('work is placed by the tags that only some nodes have; an exclusive node serves only its tags', () => {
   const member = (node: string, tags: readonly string[], more: object) => ({
     node,
     incarnation: `${node}-1`,
@@ -76,7 +76,7 @@ test('work is placed by what some nodes have and others have not; an exclusive n
   assert.equal(fleet.without('a').isServed('+model:smart'), false);
 });
 
-test('what a node can run and what an agent needs are the same words', () => {
+test('capabilities of nodes and requirements of agents use the same names', () => {
   const config = `apiVersion: svc.dev/v1
 kind: NodeConfig
 spec:

@@ -6,7 +6,7 @@ import { backoffMs, createLoadGauge, retryDecision } from '../../cluster/registr
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 
-test('what is not set is the machine’s own, what is set wins, and names are sorted and said once', () => {
+test('capabilities that are not set come from the machine, set ones win, and names are sorted and unique', () => {
   const plain = nodeCapabilities({ resources: {}, tags: ['b', 'a', 'b'], runtimes: ['process'] });
   assert.equal(plain.cpu_cores, os.availableParallelism());
   assert.ok(plain.available_memory_gb > 0 && plain.available_memory_gb <= os.totalmem() / 2 ** 30 + 0.1);

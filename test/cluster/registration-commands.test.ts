@@ -31,7 +31,7 @@ const beatsMore = async (fleet: FleetState, count: number): Promise<void> => {
 };
 
 describe('commands of heartbeats', () => {
-  test('drain is acted upon once, however often it is sent, and the node says DRAINING at once', async () => {
+  test('drain is executed once, however often it is sent, and the node reports DRAINING at once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     await using scene = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
@@ -46,7 +46,7 @@ describe('commands of heartbeats', () => {
     assert.deepEqual([scene.drains.length, scene.registration.state().draining], [1, true]);
   });
 
-  test('heartbeats go on while a drain takes its time, and one that fails is told', async () => {
+  test('heartbeats go on during a drain, and a failed drain is reported', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     let give: () => void = () => {};
@@ -82,7 +82,7 @@ describe('commands of heartbeats', () => {
     assert.equal(fleet.deregistered.length, 1);
   });
 
-  test('a command of a later version, and a drain that says no, harm nothing', async () => {
+  test('an unknown command and a refused drain do no harm', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     await using scene = new RegisteredNode([address]);
@@ -123,7 +123,7 @@ describe('configuration of the controllers', () => {
     await waitUntil('the good one', () => scene.configs.length === 1);
   });
 
-  test('that cannot be had or kept is tried again, and heartbeats go on', async () => {
+  test('that cannot be fetched or stored is tried again, and heartbeats go on', async () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
@@ -141,7 +141,7 @@ describe('configuration of the controllers', () => {
     assert.deepEqual(scene.configs, ['one: 1\n', 'one: 1\n']);
   });
 
-  test('that is rejected is told with its reason and not applied again and again', async () => {
+  test('that is rejected is reported with its reason and not applied again', async () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);

@@ -64,7 +64,7 @@ spec:
 `;
 const LEVEL_ONLY = FULL.replace(/ {2}nodes:[\s\S]*?(?= {2}observability)/, '').replace(/ {2}runtime:.*\n/, '');
 
-test('a text is put in force for this node, and what it does not name is the node’s own again', async () => {
+test('a configuration takes effect on this node, and settings that it does not name return to the node’s own', async () => {
   const { config, settings } = new Scene();
   assert.deepEqual(await config.apply(FULL), { accepted: true });
   assert.deepEqual(settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
@@ -74,14 +74,14 @@ test('a text is put in force for this node, and what it does not name is the nod
   assert.deepEqual(settings, { tags: null, level: null, isolation: null });
 });
 
-test('the same text again changes nothing, also when both arrive at once', async () => {
+test('the same configuration again changes nothing, also when both arrive at once', async () => {
   const scene = new Scene();
   await Promise.all([scene.config.apply(FULL), scene.config.apply(FULL)]);
   await scene.config.apply(FULL);
   assert.equal(scene.sets, 1);
 });
 
-test('a text that breaks a rule is rejected with the place and the rule, and what was in force stays', async () => {
+test('an invalid configuration is rejected with the place and the rule, and the former one stays in force', async () => {
   const { config, settings } = new Scene();
   await config.apply(FULL);
   const hash = config.hash();
@@ -95,7 +95,7 @@ test('a text that breaks a rule is rejected with the place and the rule, and wha
   assert.equal(config.hash(), hash);
 });
 
-test('what one part of the node cannot do leaves all parts as they were', async () => {
+test('a configuration that one part of the node cannot apply leaves all parts unchanged', async () => {
   const scene = new Scene();
   await scene.config.apply(LEVEL_ONLY);
   const refused = await scene.config.apply(FULL.replace('docker', 'firecracker'));
@@ -106,7 +106,7 @@ test('what one part of the node cannot do leaves all parts as they were', async 
   assert.deepEqual([scene.settings.tags, scene.settings.isolation], [null, null]);
 });
 
-test('a restart begins with the last accepted text', async () => {
+test('a restart begins with the last accepted configuration', async () => {
   const first = new Scene();
   await first.config.apply(FULL);
   await first.config.apply('kind: Nonsense');
@@ -117,7 +117,7 @@ test('a restart begins with the last accepted text', async () => {
   assert.deepEqual(await readdir(directory), ['managed-config.yaml'], 'no draft stays behind');
 });
 
-test('a first start, and a kept text that no longer fits, begin with the node’s own settings', async () => {
+test('a first start, and a stored configuration that is no longer valid, use the node’s own settings', async () => {
   const first = new Scene();
   await first.config.restore();
   assert.deepEqual([first.warnings, first.config.hash()], [[], null]);
@@ -132,7 +132,7 @@ test('a first start, and a kept text that no longer fits, begin with the node’
   assert.deepEqual(third.settings, { tags: null, level: null, isolation: null });
 });
 
-test('a text that cannot be kept is not in force, and the old one stays on disk', async () => {
+test('a configuration that cannot be stored is not applied, and the old one stays on disk', async () => {
   const path = join(directory, 'managed-config.yaml');
   const { config, settings } = new Scene(path);
   await config.apply(LEVEL_ONLY);
@@ -147,7 +147,7 @@ test('a text that cannot be kept is not in force, and the old one stays on disk'
 
 const LATER = FULL.replace('debug', 'warn');
 
-test('a version that does not grow is rejected, after a restart too', async () => {
+test('a version that does not increase is rejected, after a restart too', async () => {
   const { config, settings } = new Scene();
   assert.deepEqual(await config.apply(withVersion(FULL, 5)), { accepted: true });
   assert.deepEqual(await config.apply(withVersion(LATER, 6)), { accepted: true });
@@ -168,7 +168,7 @@ test('a version that does not grow is rejected, after a restart too', async () =
   assert.equal(settings.level, 'debug');
 });
 
-test('texts without a version follow each other until there is one', async () => {
+test('configurations without a version replace each other until one has a version', async () => {
   const { config } = new Scene();
   for (const yaml of [FULL, LATER, FULL]) assert.deepEqual(await config.apply(yaml), { accepted: true });
   assert.equal(await readFile(join(directory, 'managed-config.yaml'), 'utf8'), FULL);

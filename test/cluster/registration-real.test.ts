@@ -153,7 +153,7 @@ describe('registration at a real controller', () => {
     assert.equal(second.registration.state().problem, null);
   });
 
-  test('a node is forgotten by an operator and comes back when it is still there', async () => {
+  test('a node that an operator removed registers again when it still runs', async () => {
     await using scene = register('worker-8');
     const before = await beaten('worker-8');
     await controller.peers.remove('worker-8', OPERATOR);

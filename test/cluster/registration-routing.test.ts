@@ -155,7 +155,7 @@ test('a client that stops listening, or gives up, ends the stream at the worker'
   await waitUntil('the second end', () => peer.cancelled === 2);
 });
 
-test('a worker that dies while it streams is unavailable, not an end', async () => {
+test('a worker that dies while it streams makes the stream fail as unavailable, not end', async () => {
   const peer = await new Peer().start();
   const calls = callsOf();
   await assert.rejects(
@@ -166,7 +166,7 @@ test('a worker that dies while it streams is unavailable, not an end', async () 
   );
 });
 
-test('a route comes from the controllers, and a tag nobody has is their answer', async () => {
+test('a route comes from the controllers, also the answer for a tag that no node has', async () => {
   const peer = await new Peer().start();
   const controllers = createControllers({ addresses: [peer.address], credentials: credentials.createInsecure() });
   after(() => controllers.close());
@@ -204,7 +204,7 @@ test('unused connections are closed: the longest unused for a new one, all after
   await waitUntil('the idle connection to be closed', () => brief.connections() === 0);
 });
 
-test('a controller signs itself a token once, and again before it ends', async () => {
+test('a controller signs one token for itself, and a new one before that ends', async () => {
   let nowMs = 0;
   let issued = 0;
   const token = createControllerToken({

@@ -40,7 +40,7 @@ describe('mutual TLS between a node and its controllers', () => {
     await waitUntil('a heartbeat', () => fleet.beats.length > 0);
   });
 
-  test('a controller of another authority, and a node of another, are not talked to', async () => {
+  test('a controller or node with a certificate of another authority is refused', async () => {
     const seen = fleet.count('AttestNode');
     const mixes = [
       { ...another, ca_cert: ours.ca_cert },
@@ -56,7 +56,7 @@ describe('mutual TLS between a node and its controllers', () => {
     assert.equal(fleet.count('AttestNode'), seen);
   });
 
-  test('a file that is missing or holds no PEM is told by its setting', async () => {
+  test('the error for a missing file or one without PEM names its setting', async () => {
     const missing = credentialsOf({ ...ours, key_path: join(directory, 'nowhere') });
     await assert.rejects(missing, /spec\.cluster\.tls\.key_path: the file cannot be read \(ENOENT\)/);
     const path = join(directory, 'nonsense');

@@ -127,7 +127,7 @@ describe('controllers that fail', () => {
     await waitUntil('all well', () => scene.registration.state().phase === 'registered');
   });
 
-  test('an address that does not resolve and one where nobody listens do not keep a node from the third', async () => {
+  test('an address that does not resolve and one without a listener do not keep a node from the third', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const dead = await deadAddress();
@@ -147,7 +147,7 @@ describe('controllers that fail', () => {
     assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], [1, 1]);
   });
 
-  test('a controller that answers UNAVAILABLE or never is left for the next, which is then asked first', async () => {
+  test('a node leaves a controller that answers UNAVAILABLE or not at all for the next, and asks that one first from then on', async () => {
     for (const fault of ['UNAVAILABLE', 'hang'] as const) {
       const fleet = new FleetState();
       const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
@@ -159,7 +159,7 @@ describe('controllers that fail', () => {
     }
   });
 
-  test('a node that is no controller, in the list by mistake, is passed over even while the right one is away', async () => {
+  test('a listed node that is no controller is skipped, even while the right one is unavailable', async () => {
     const fleet = new FleetState();
     const [mistake, right] = [await controllerOf(new FleetState()), await controllerOf(fleet)];
     mistake.fault = () => 'FAILED_PRECONDITION';
@@ -186,7 +186,7 @@ describe('controllers that fail', () => {
     assert.equal(fleet.peers.size, 1);
   });
 
-  test('a network that loses everything without a word, and heals, costs no registration', async () => {
+  test('a network that drops all packets silently, and recovers, costs no registration', async () => {
     const fleet = new FleetState();
     const { port } = await controllerOf(fleet);
     await using link = await startLink(port);
@@ -232,7 +232,7 @@ describe('controllers that fail', () => {
 });
 
 describe('refusals', () => {
-  test('a wrong join token is told as an error and not tried again at once', async () => {
+  test('a wrong join token is logged as an error and not tried again at once', async () => {
     const fleet = new FleetState();
     fleet.joinToken = 'right';
     const { address } = await controllerOf(fleet);
@@ -246,7 +246,7 @@ describe('refusals', () => {
     await beats(fleet, 1);
   });
 
-  test('a node whose id is pinned to another key asks once a pause, never in a busy loop', async () => {
+  test('a node whose id is pinned to another key retries with pauses, never in a busy loop', async () => {
     const fleet = new FleetState();
     fleet.pinned.set('worker-1', 'the key of another');
     const { address } = await controllerOf(fleet);
@@ -283,7 +283,7 @@ describe('the node token', () => {
     assert.equal(fleet.count('RegisterNode'), 1);
   });
 
-  test('that a controller takes no more is had again at once, and the registration stays', async () => {
+  test('that a controller refuses is renewed at once, and the registration stays', async () => {
     const fleet = new FleetState();
     const controller = await controllerOf(fleet);
     await using _scene = new RegisteredNode([controller.address]);

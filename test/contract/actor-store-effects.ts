@@ -34,7 +34,7 @@ async function claimed(
 
 export function effectContract(make: MakeStore): void {
   section('effects', make, (promise) => {
-    promise('an opened effect is claimed by one runner; a second one is told to wait', async (driver) => {
+    promise('an opened effect is claimed by one runner; a second runner has to wait', async (driver) => {
       const set = await opened(driver);
       const [row] = await driver.store.openEffects(set.partition);
       assert.deepEqual([row?.status, row?.attempt, row?.runner], ['open', 0, '']);
@@ -165,7 +165,7 @@ export function effectContract(make: MakeStore): void {
 
     for (const mode of ['repeatable', 'once'] as const) {
       promise(
-        `a ${mode} claim of a dead runner is expired for whoever knows it, one of another is not`,
+        `a ${mode} claim of a dead runner is expired for a runner that knows of the death, a claim of another is not`,
         async (driver) => {
           const set = await opened(driver, mode);
           const stale = await claimed(driver, set, 'node-a/1', 600_000);
@@ -191,7 +191,7 @@ export function effectContract(make: MakeStore): void {
 
     for (const mode of ['repeatable', 'once'] as const) {
       promise(
-        `the same try of a ${mode} claim, late and twice, gets the same attempt; another try is refused`,
+        `a repeated try of a ${mode} claim, late or twice, gets the same attempt; another try is refused`,
         async (driver) => {
           const set = await opened(driver, mode);
           const [mine, later] = [randomUUID(), randomUUID()];
@@ -243,16 +243,19 @@ export function effectContract(make: MakeStore): void {
       assert.deepEqual(await driver.bodies(set.lease), ['done']);
     });
 
-    promise('a retry delay belongs to nobody: it is waited for whoever is said to be dead', async (driver) => {
-      const set = await opened(driver);
-      const first = await claimed(driver, set);
-      await driver.store.reopenEffect(set.partition, set.id, first, 600_000);
-      for (const over of ['node-a/1', '']) {
-        const outcome = await driver.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000, over);
-        assert.ok(outcome.kind === 'busy');
-        assert.equal(outcome.by, '');
-      }
-    });
+    promise(
+      'a retry delay has no owner: every runner waits for it, also after the death of the last one',
+      async (driver) => {
+        const set = await opened(driver);
+        const first = await claimed(driver, set);
+        await driver.store.reopenEffect(set.partition, set.id, first, 600_000);
+        for (const over of ['node-a/1', '']) {
+          const outcome = await driver.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000, over);
+          assert.ok(outcome.kind === 'busy');
+          assert.equal(outcome.by, '');
+        }
+      },
+    );
 
     promise('a reopened effect is claimed again after its delay, as the next attempt', async (driver) => {
       const set = await opened(driver, 'once');
@@ -307,25 +310,31 @@ export function effectContract(make: MakeStore): void {
         },
       );
 
-    promise('a cancelled effect is gone, its late results are dropped, its runner is told', async (driver) => {
-      const stopped: string[] = [];
-      const unsubscribe = driver.store.onEffectCancelled((id) => stopped.push(id));
-      await eventually('the cancel is called back', async () => {
-        const set = await opened(driver);
-        const attempt = await claimed(driver, set);
-        await driver.mustCommit(set.lease, 0, 0, { effectsCancelled: [set.id, randomUUID()] });
-        assert.equal(await driver.store.keepEffect(set.partition, set.id, attempt, 1_000), false);
-        const { partition, id } = set;
-        assert.equal(await driver.store.progressEffect(partition, id, attempt, driver.delivery(set.to, 'late')), false);
-        assert.equal(await driver.store.settleEffect(partition, id, attempt, driver.delivery(set.to, 'late')), false);
-        assert.deepEqual(await driver.store.claimEffect(partition, id, 'node-b/1', 1_000), { kind: 'gone' });
-        assert.deepEqual(await driver.bodies(set.lease), []);
-        return stopped.includes(id);
-      });
-      unsubscribe();
-    });
+    promise(
+      'a cancelled effect is deleted, its late results are dropped, and its runner is notified',
+      async (driver) => {
+        const stopped: string[] = [];
+        const unsubscribe = driver.store.onEffectCancelled((id) => stopped.push(id));
+        await eventually('the cancel is called back', async () => {
+          const set = await opened(driver);
+          const attempt = await claimed(driver, set);
+          await driver.mustCommit(set.lease, 0, 0, { effectsCancelled: [set.id, randomUUID()] });
+          assert.equal(await driver.store.keepEffect(set.partition, set.id, attempt, 1_000), false);
+          const { partition, id } = set;
+          assert.equal(
+            await driver.store.progressEffect(partition, id, attempt, driver.delivery(set.to, 'late')),
+            false,
+          );
+          assert.equal(await driver.store.settleEffect(partition, id, attempt, driver.delivery(set.to, 'late')), false);
+          assert.deepEqual(await driver.store.claimEffect(partition, id, 'node-b/1', 1_000), { kind: 'gone' });
+          assert.deepEqual(await driver.bodies(set.lease), []);
+          return stopped.includes(id);
+        });
+        unsubscribe();
+      },
+    );
 
-    promise('an effect nobody opened is gone', async (driver) => {
+    promise('an effect that was never opened does not exist', async (driver) => {
       const partition = await driver.partition();
       const id = randomUUID();
       assert.deepEqual(await driver.store.claimEffect(partition, id, 'node-a/1', 1_000), { kind: 'gone' });

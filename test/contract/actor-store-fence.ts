@@ -121,7 +121,7 @@ export function fenceContract(make: MakeStore): void {
       assert.deepEqual(await seen(driver, set, set.lease), before);
     });
 
-    promise('a partition nobody ever leased takes no commit', async (driver) => {
+    promise('a partition that was never leased takes no commit', async (driver) => {
       const partition = await driver.partition();
       const lease = { log: partition, node: 'node-a', epoch: 1, grant: 'made up' };
       assert.equal((await driver.commit(lease, 0, 0)).kind, 'fenced');

@@ -133,7 +133,7 @@ export function journalContract(make: MakeStore): void {
       );
     });
 
-    promise('the first to place an actor decides where it lives', async (driver) => {
+    promise('the first placement of an actor decides where it lives', async (driver) => {
       const [home, one, two] = await driver.partitions(3);
       assert.ok(home && one && two);
       const address = driver.address();

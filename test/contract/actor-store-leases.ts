@@ -95,7 +95,7 @@ export function leaseContract(make: MakeStore): void {
       assert.deepEqual(await driver.store.renew([], 1_000), []);
     });
 
-    promise('a later life of the same node gets its partition back at once', async (driver) => {
+    promise('a later incarnation of the same node gets its partition back at once', async (driver) => {
       const partition = await driver.partition();
       const before = await driver.lease(partition, 'node-a');
       await driver.reopen();
@@ -165,7 +165,7 @@ export function leaseContract(make: MakeStore): void {
       assert.deepEqual(await driver.store.renew([fresh], 30_000), []);
     });
 
-    promise('a bell rings for the node that took a partition over, not for the one before', async (driver) => {
+    promise('notifications go to the node that took a partition over, not to the former holder', async (driver) => {
       const partition = await driver.partition();
       const old = await driver.lease(partition, 'node-a');
       await driver.store.release(old);

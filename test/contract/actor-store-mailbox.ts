@@ -110,7 +110,7 @@ export function mailboxContract(make: MakeStore): void {
       assert.deepEqual(await driver.store.append(partition, [delivery], 10), [{ kind: 'duplicate', reply: 'answer' }]);
     });
 
-    promise('the id of a message that waits is not forgotten, however many come behind it', async (driver) => {
+    promise('the id of a waiting message is not forgotten, however many messages follow it', async (driver) => {
       const partition = await driver.partition();
       const delivery = driver.delivery(driver.address(), 'waits');
       await driver.store.append(partition, [delivery], 10);
@@ -197,16 +197,19 @@ export function mailboxContract(make: MakeStore): void {
       assert.deepEqual(await driver.store.poll([], 10), []);
     });
 
-    promise('a holder that is ahead of the store, or holds no lease, is told so instead of nothing', async (driver) => {
-      const partition = await driver.partition();
-      await driver.append(partition, driver.address(), 'a', 'b');
-      const lease = await driver.lease(partition);
-      await driver.mustCommit(lease, 0, 1);
-      assert.deepEqual(await driver.store.poll([{ lease, after: 2 }], 10), [null]);
-      assert.equal((await driver.entries(lease, 1)).length, 1);
-      await driver.lease(partition);
-      assert.deepEqual(await driver.store.poll([{ lease, after: 1 }], 10), [null]);
-    });
+    promise(
+      'a poll of a holder that is ahead of the store, or without a lease, answers that instead of nothing',
+      async (driver) => {
+        const partition = await driver.partition();
+        await driver.append(partition, driver.address(), 'a', 'b');
+        const lease = await driver.lease(partition);
+        await driver.mustCommit(lease, 0, 1);
+        assert.deepEqual(await driver.store.poll([{ lease, after: 2 }], 10), [null]);
+        assert.equal((await driver.entries(lease, 1)).length, 1);
+        await driver.lease(partition);
+        assert.deepEqual(await driver.store.poll([{ lease, after: 1 }], 10), [null]);
+      },
+    );
 
     promise('a body of 1 MB and any Unicode come back as they were', async (driver) => {
       const partition = await driver.partition();
@@ -226,11 +229,11 @@ export function mailboxContract(make: MakeStore): void {
       assert.equal((await driver.entries(lease, 0, 10)).length, 10);
     });
 
-    promise('no entries, no outcomes', async (driver) => {
+    promise('an append of no entries has no outcomes', async (driver) => {
       assert.deepEqual(await driver.store.append(await driver.partition(), [], 10), []);
     });
 
-    promise('an append rings the bell of the node that holds the partition, and no other', async (driver) => {
+    promise('an append notifies the node that holds the partition, and no other', async (driver) => {
       const partition = await driver.partition();
       await driver.lease(partition, 'node-bell');
       const rung: string[] = [];
@@ -247,7 +250,7 @@ export function mailboxContract(make: MakeStore): void {
       assert.deepEqual(wrong, []);
     });
 
-    promise('an answer is called back to its session with id and body', async (driver) => {
+    promise('a reply is called back to its session with id and body', async (driver) => {
       const partition = await driver.partition();
       const lease = await driver.lease(partition);
       const got = new Map<string, string>();

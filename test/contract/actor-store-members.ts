@@ -46,7 +46,7 @@ async function heard(
 }
 
 function leaseTests(promise: Promises): void {
-  promise('a node is a member from its announcement on, with its card, ordered by node id', async (driver) => {
+  promise('a node is a member from its announcement on, with its member record, ordered by node id', async (driver) => {
     const mark = randomUUID();
     const lives = ['b', 'a', 'c'].map((name) => life(`${mark}-${name}`, `card of ${name}\nin two lines`));
     const other = await driver.another();
@@ -55,7 +55,7 @@ function leaseTests(promise: Promises): void {
     assert.deepEqual(await present(other, ...lives), sorted);
   });
 
-  promise('a look at a known version reads nobody while nobody came, went or changed', async (driver) => {
+  promise('a read at a known version reads no member while no member joined, left or changed', async (driver) => {
     const [own, peer] = [life(), life()];
     const other = await driver.another();
     for (const each of [own, peer]) await driver.store.announce(each, LONG_MS, true);
@@ -93,7 +93,7 @@ function leaseTests(promise: Promises): void {
     assert.equal(new Set(versions).size, versions.length);
   });
 
-  promise('a look at a known version sees who ran out, and who came back', async (driver) => {
+  promise('a read at a known version sees which members expired, and which came back', async (driver) => {
     const [own, peer] = [life(), life()];
     await driver.store.announce(own, LONG_MS, true);
     await driver.store.announce(peer, TTL_MS, true);
@@ -114,7 +114,7 @@ function leaseTests(promise: Promises): void {
     assert.equal(await sees(), true);
   });
 
-  promise('an extension brings a new card', async (driver) => {
+  promise('an extension replaces the member record', async (driver) => {
     const first = life();
     await driver.store.announce(first, LONG_MS, true);
     const changed = { ...first, card: 'draining' };
@@ -122,7 +122,7 @@ function leaseTests(promise: Promises): void {
     assert.deepEqual(await present(driver.store, first), [changed]);
   });
 
-  promise('a later life of a node wins at once, and its earlier life cannot extend or retire', async (driver) => {
+  promise('a later incarnation of a node wins at once, and its earlier one cannot extend or retire', async (driver) => {
     const earlier = life();
     const later = life(earlier.node);
     const other = await driver.another();
@@ -134,7 +134,7 @@ function leaseTests(promise: Promises): void {
     assert.equal(await other.announce(later, LONG_MS, false), true);
   });
 
-  promise('a peer retires a life, which cannot extend any more but may begin anew', async (driver) => {
+  promise('a peer retires an incarnation, which cannot extend any more but may begin anew', async (driver) => {
     const dead = life();
     const other = await driver.another();
     await driver.store.announce(dead, LONG_MS, true);
@@ -162,35 +162,41 @@ function leaseTests(promise: Promises): void {
     },
   );
 
-  promise('a life that was never announced cannot extend', async (driver) => {
+  promise('an incarnation that was never announced cannot extend', async (driver) => {
     const unknown = life();
     assert.equal(await driver.store.announce(unknown, LONG_MS, false), false);
     assert.deepEqual(await present(driver.store, unknown), []);
   });
 
-  promise('of two lives that begin at the same time one is there, and knows it', async (driver) => {
-    const [one, two] = [life(), life()].map((each) => ({ ...each, node: 'node-twice' }));
-    assert.ok(one && two);
-    const other = await driver.another();
-    await Promise.all([driver.store.announce(one, LONG_MS, true), other.announce(two, LONG_MS, true)]);
-    const kept = [await driver.store.announce(one, LONG_MS, false), await other.announce(two, LONG_MS, false)];
-    assert.deepEqual(kept.toSorted(), [false, true]);
-    assert.deepEqual(await present(driver.store, one), [kept[0] ? one : two]);
-  });
+  promise(
+    'of two incarnations that begin at the same time one is a member, and only that one can extend',
+    async (driver) => {
+      const [one, two] = [life(), life()].map((each) => ({ ...each, node: 'node-twice' }));
+      assert.ok(one && two);
+      const other = await driver.another();
+      await Promise.all([driver.store.announce(one, LONG_MS, true), other.announce(two, LONG_MS, true)]);
+      const kept = [await driver.store.announce(one, LONG_MS, false), await other.announce(two, LONG_MS, false)];
+      assert.deepEqual(kept.toSorted(), [false, true]);
+      assert.deepEqual(await present(driver.store, one), [kept[0] ? one : two]);
+    },
+  );
 
-  promise('a card and a word of 16 KiB are taken, larger ones are refused by name', async (driver) => {
-    const text = 'é'.repeat(MEMBER_TEXT_BYTES / 2);
-    const big = life(undefined, text);
-    assert.equal(await driver.store.announce(big, LONG_MS, true), true);
-    assert.deepEqual(await present(driver.store, big), [big]);
-    await driver.store.signal(big.node, text);
-    const tooBig = { ...big, card: `${text}x` };
-    const refusal = { code: 'payload_too_large' };
-    await assert.rejects(driver.store.announce(tooBig, LONG_MS, false), { ...refusal, field: 'card' });
-    await assert.rejects(driver.store.signal(null, `${text}x`), { ...refusal, field: 'word' });
-    const nameless = { ...big, node: 'two\nlines' };
-    await assert.rejects(driver.store.announce(nameless, LONG_MS, true), { code: 'invalid_argument' });
-  });
+  promise(
+    'a member record and a signal of up to 16 KiB are accepted, larger ones are refused by name',
+    async (driver) => {
+      const text = 'é'.repeat(MEMBER_TEXT_BYTES / 2);
+      const big = life(undefined, text);
+      assert.equal(await driver.store.announce(big, LONG_MS, true), true);
+      assert.deepEqual(await present(driver.store, big), [big]);
+      await driver.store.signal(big.node, text);
+      const tooBig = { ...big, card: `${text}x` };
+      const refusal = { code: 'payload_too_large' };
+      await assert.rejects(driver.store.announce(tooBig, LONG_MS, false), { ...refusal, field: 'card' });
+      await assert.rejects(driver.store.signal(null, `${text}x`), { ...refusal, field: 'word' });
+      const nameless = { ...big, node: 'two\nlines' };
+      await assert.rejects(driver.store.announce(nameless, LONG_MS, true), { code: 'invalid_argument' });
+    },
+  );
 
   promise('pools are listed by name with the count they keep, also after a restart', async (driver) => {
     const mark = randomUUID();
@@ -234,7 +240,7 @@ function leaseTests(promise: Promises): void {
 }
 
 function signalTests(promise: Promises): void {
-  promise('a signal to one node is heard by that node alone', async (driver) => {
+  promise('a signal to one node reaches that node alone', async (driver) => {
     const nodes = [randomUUID(), randomUUID()];
     const ears = await heard(driver, nodes, (store, word) => store.signal(nodes[1] ?? '', word));
     await ears.until(([, second]) => second === true);
@@ -242,13 +248,13 @@ function signalTests(promise: Promises): void {
     ears.stop();
   });
 
-  promise('a signal to all is heard by every node, by its sender too', async (driver) => {
+  promise('a signal to all reaches every node, its sender too', async (driver) => {
     const ears = await heard(driver, [randomUUID(), randomUUID()], async (_, word) => driver.store.signal(null, word));
     await ears.until((hears) => hears.every(Boolean));
     ears.stop();
   });
 
-  promise('nothing is heard after unsubscribing', async (driver) => {
+  promise('no signal arrives after unsubscribing', async (driver) => {
     const [gone, stays] = [randomUUID(), randomUUID()];
     const ears = await heard(driver, [gone], (store, word) => store.signal(null, word));
     ears.stop();

@@ -120,7 +120,7 @@ export function ownEffectContract(make: MakeStore): void {
       },
     );
 
-    promise('whatever waits in the mailbox may wait, or be handled by the same commit', async (driver) => {
+    promise('messages in the mailbox may stay there, or be handled by the same commit', async (driver) => {
       const set = await started(driver);
       const other = { ...set, id: await another(driver, set) };
       await driver.append(set.partition, set.to, 'earlier', 'later');

@@ -72,7 +72,7 @@ export function sendContract(make: MakeStore): void {
       assert.deepEqual(await arrived(driver, target), expected);
     });
 
-    promise('what a dead node owed is handed over by the next holder, once', async (driver) => {
+    promise('sends that a dead node still owed are delivered once by the next holder', async (driver) => {
       const [source, target] = await driver.partitions(2);
       assert.ok(source && target);
       const old = await driver.lease(source, 'node-a');

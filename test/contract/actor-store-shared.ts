@@ -20,7 +20,7 @@ const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? sample({ quick: 4, 
 export function sharedLogs(make: MakeStore): void {
   section('logs that partitions share', make, (promise) => {
     promise(
-      'whatever is sent to a partition is in the log that it shares, in order, with its partition',
+      'every message to a partition is in the log that it shares, in order, with its partition',
       async (driver) => {
         const scene = await SharedLogDriver.make(driver);
         const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
@@ -136,7 +136,7 @@ export function sharedLogs(make: MakeStore): void {
       }
     });
 
-    promise('a closed log takes nothing more; what comes goes to the partition, behind it', async (driver) => {
+    promise('a closed log takes no more messages; later ones go to the partition, behind it', async (driver) => {
       const scene = await SharedLogDriver.make(driver);
       const [one] = scene.partitions;
       assert.ok(one);
@@ -161,7 +161,7 @@ export function sharedLogs(make: MakeStore): void {
       assert.deepEqual(await scene.logs.close(scene.lease), closed, 'twice is once');
     });
 
-    promise('a partition is had by nobody before the log that it shared is read to its end', async (driver) => {
+    promise('a partition cannot be leased before the log that it shared is read to its end', async (driver) => {
       const scene = await SharedLogDriver.make(driver);
       const one = at(scene.partitions, 0);
       await driver.store.append(one, [fresh(driver.address(), 'waits')], BOUND);
@@ -192,7 +192,7 @@ export function sharedLogs(make: MakeStore): void {
       assert.equal((await scene.logs.adopt(scene.lease.log, 'node-c', randomUUID(), TTL_MS)).kind, 'gone');
     });
 
-    promise('what a partition owes comes before what it sends within the log', async (driver) => {
+    promise('sends that a partition still owes come before what it sends within the log', async (driver) => {
       const [one, two] = await driver.partitionsOfOneTag(2);
       assert.ok(one && two);
       const homes = [await driver.lease(one, 'node-a'), await driver.lease(two, 'node-a')] as const;
@@ -208,29 +208,32 @@ export function sharedLogs(make: MakeStore): void {
       assert.deepEqual(await scene.bodies(), ['1:at once']);
     });
 
-    promise('a commit that is repeated, since its answer was lost, says again what is owed', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
-      const elsewhere = await driver.partition();
-      await driver.append(one, driver.address(), 'waits');
-      const [entry] = await driver.entries(scene.lease, scene.cursor);
-      assert.ok(entry);
-      const sends = [{ partition: elsewhere, delivery: driver.delivery(driver.address(), 'sent') }];
-      const partitions = [
-        { ...NO_CHANGES, partition: one, sends },
-        { ...NO_CHANGES, partition: two, records: [{ address: driver.address(), record: 'quiet' }] },
-      ];
-      const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq), partitions };
-      for (const time of ['first', 'again']) {
+    promise(
+      'a commit that is repeated because its answer was lost returns again which sends are still owed',
+      async (driver) => {
+        const scene = await SharedLogDriver.make(driver);
+        const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+        const elsewhere = await driver.partition();
+        await driver.append(one, driver.address(), 'waits');
+        const [entry] = await driver.entries(scene.lease, scene.cursor);
+        assert.ok(entry);
+        const sends = [{ partition: elsewhere, delivery: driver.delivery(driver.address(), 'sent') }];
+        const partitions = [
+          { ...NO_CHANGES, partition: one, sends },
+          { ...NO_CHANGES, partition: two, records: [{ address: driver.address(), record: 'quiet' }] },
+        ];
+        const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq), partitions };
+        for (const time of ['first', 'again']) {
+          const outcome = await driver.store.commit(commit, 100);
+          assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], time);
+        }
+        await driver.flush(at(scene.homes, 0));
         const outcome = await driver.store.commit(commit, 100);
-        assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], time);
-      }
-      await driver.flush(at(scene.homes, 0));
-      const outcome = await driver.store.commit(commit, 100);
-      assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [], 'handed over');
-    });
+        assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [], 'handed over');
+      },
+    );
 
-    promise('a log whose making was given up is never made', async (driver) => {
+    promise('a log whose creation was given up is never created', async (driver) => {
       const [partition] = await driver.partitions(1);
       assert.ok(partition);
       const log = nameOf(driver.store, [partition]);

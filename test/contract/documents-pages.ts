@@ -15,7 +15,7 @@ export function documentPages(rig: () => DocumentsUnderTest, runs: number): void
     return rig().documents.collection<Thing>(spec);
   };
 
-  test('behind the position of any document a find answers as the model does, whatever it is ordered by', async () => {
+  test('a find from the position of any document answers as the model does, for any order', async () => {
     const things = await open('behind');
     const property = fc.asyncProperty(
       fc.array(thing, { minLength: 1, maxLength: 20 }),
@@ -37,7 +37,7 @@ export function documentPages(rig: () => DocumentsUnderTest, runs: number): void
     await fc.assert(property, { numRuns: runs });
   });
 
-  test('pages neither skip nor repeat what stays, while others are written, moved and deleted between them', async () => {
+  test('pages neither skip nor repeat documents that stay, while others are written, moved and deleted between them', async () => {
     const things = await open('walked');
     const between = fc.array(fc.array(step, { maxLength: 4 }), { minLength: 1, maxLength: 8 });
     const property = fc.asyncProperty(
@@ -68,7 +68,7 @@ export function documentPages(rig: () => DocumentsUnderTest, runs: number): void
     await fc.assert(property, { numRuns: runs });
   });
 
-  test('what is inserted, deleted or written in its place between two pages is never in both', async () => {
+  test('a document that is inserted, deleted or rewritten between two pages is never in both', async () => {
     const things = await open('grown');
     const change = fc.record({ do: fc.constantFrom('insert', 'delete', 'write'), at: fc.nat({ max: 40 }) });
     const property = fc.asyncProperty(
@@ -95,7 +95,7 @@ export function documentPages(rig: () => DocumentsUnderTest, runs: number): void
     await fc.assert(property, { numRuns: runs });
   });
 
-  test('what is no position of the order is refused, and so is one beside skip', async () => {
+  test('a value that is no position of the order is refused, and so is a position beside skip', async () => {
     const things = await open('refused');
     const base: Find = { tenant: 'acme', sort: [['n', 'asc']], limit: 5 };
     const refused = (find: Find, field: string) =>

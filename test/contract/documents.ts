@@ -161,7 +161,7 @@ function writes(notes: () => Promise<Collection<Note>>): void {
     assert.equal(await all.count({ tenant: 'acme' }), 2);
   });
 
-  test('delete answers whether there was something, deleteMany how much', async () => {
+  test('delete answers whether the document existed, deleteMany how many did', async () => {
     const all = await notes();
     await all.putMany([note('1', 1, { size: 1 }), note('2', 1, { size: 2 }), note('3', 1, { size: 3 })]);
     await all.insert(note('1', 1, { tenant: 'globex', size: 1 }));
@@ -172,7 +172,7 @@ function writes(notes: () => Promise<Collection<Note>>): void {
     assert.equal(await all.count({ tenant: null }), 1);
   });
 
-  test('a total adds the numbers of a field, and tenants are those that have a document', async () => {
+  test('a total adds the numbers of a field, and the list of tenants holds those that have a document', async () => {
     const all = await notes();
     assert.deepEqual([await all.total({ tenant: null }, 'size'), await all.tenants()], [0, []]);
     await all.putMany([
@@ -221,7 +221,7 @@ function races(notes: () => Promise<Collection<Note>>): void {
     );
   });
 
-  test('of 50 concurrent removals of one version one succeeds, and what comes back under its id stays', async () => {
+  test('of 50 concurrent removals of one version one succeeds, and a document inserted under its id again stays', async () => {
     const all = await notes();
     // A server that reads before it deletes takes its time over these.
     await all.putMany(Array.from({ length: 100 }, (_, n) => note(`other-${n}`)));

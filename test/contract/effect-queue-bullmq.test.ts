@@ -63,7 +63,7 @@ test('a runner stops in bounded time though Redis is gone', { skip: missing ?? f
   await server.stop();
 });
 
-test('an effect that its own node has a place for writes no job, what exceeds the places does', {
+test('an effect that runs on its own node writes no job; one beyond the free places writes one', {
   skip: missing ?? false,
   timeout: 30_000,
 }, async () => {

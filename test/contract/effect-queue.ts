@@ -129,7 +129,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       );
     });
 
-    test('whose turn an effect counts as outlives its claim and its job', async () => {
+    test('the fairness key of an effect outlives its claim and its job', async () => {
       await world([], async ({ ledger }) => {
         const job = await openEffect(ledger, { kind: 'test.ok' }, 'acme', 'agent-7');
         const key = async () => (await ledger.openEffects(PARTITION)).find(({ id }) => id === job.id)?.fairnessKey;
@@ -260,7 +260,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       });
     });
 
-    test('a wait that the other side asked for is kept', async () => {
+    test('a wait that the called service asked for is respected', async () => {
       const times: number[] = [];
       const limited = effect('test.limited', async () => {
         times.push(Date.now());
@@ -355,7 +355,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
     });
 
     if (adapter.loseJobs !== undefined) {
-      test('effects whose jobs the queue lost run after a minute at most', async () => {
+      test('effects whose jobs the queue lost run within a minute', async () => {
         const ledger = await adapter.ledger();
         const queue = await adapter.connect(ledger);
         const jobs = await Promise.all(Array.from({ length: 20 }, () => openEffect(ledger, { kind: 'test.ok' })));
@@ -431,7 +431,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       await ledger.close();
     });
 
-    test('a claim over a dead runner starts the next attempt; without that word it says who has it', async () => {
+    test('a claim that names a dead runner starts the next attempt; without that name the answer says who holds it', async () => {
       const ledger = await adapter.ledger();
       const queue = await adapter.connect(ledger);
       const job = await openEffect(ledger, { kind: 'test.ok' });
@@ -444,7 +444,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       await ledger.close();
     });
 
-    test('a claim whose answers are lost is still its runner’s: a once effect runs, once, and is not in doubt', async () => {
+    test('a runner keeps a claim whose answers are lost: a once effect runs once and is not in doubt', async () => {
       let runs = 0;
       const act = effect('test.act', async () => {
         runs += 1;

@@ -169,7 +169,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       return found;
     };
 
-    test('of a large state the last is left, a while after it replaced the others', async () => {
+    test('only the newest version of a large state is kept; replaced ones are deleted after a while', async () => {
       const known = new Set(watched.stored);
       const to = await grown();
       for (let step = 0; step < 50; step += 1) await ask(to, 'Step');
@@ -195,7 +195,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       assert.ok(await isThere(await refOf(to)));
     });
 
-    test('a state that an earlier life has written is deleted when this one replaces it', async () => {
+    test('a state that an earlier incarnation has written is deleted when this one replaces it', async () => {
       const to = await grown();
       await restart();
       const old = await refOf(to);
@@ -213,7 +213,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       assert.equal(heap.state.parse((await runtime.client.read(other))?.state).text.length, LARGE_CHARS);
     });
 
-    test('a state that is again what it was before a failing message is not taken for the one before', async () => {
+    test('a state that returns to its value before a failing message is a new one, not the earlier one', async () => {
       const to = await grown();
       const first = await refOf(to);
       await assert.rejects(ask(to, 'Break'), { code: 'dead_lettered' });
@@ -236,7 +236,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       assert.equal(heap.state.parse((await runtime.client.read(to))?.state).over, true);
     });
 
-    test('of an actor that ends without an archive no state is left', async () => {
+    test('an actor that ends without an archive leaves no state', async () => {
       const known = new Set(watched.stored);
       const to = await grown('scrap');
       await ask(to, 'End');

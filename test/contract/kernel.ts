@@ -225,7 +225,7 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
       assert.equal((await jobState(to)).status, 'stopped');
     });
 
-    test('an ended actor is archived: gone from the store, read as before, never begun again', async () => {
+    test('an ended actor is archived: it leaves the store, is read as before, and is never created again', async () => {
       const to = fresh('job');
       await ask(to, 'Run', { input: { parts: ['x'], value: 1 } });
       const events = await collect(to);

@@ -42,7 +42,7 @@ export function rateLimitsContract(
       assert.equal(outcomes.filter((outcome) => outcome.taken).length, 50);
     });
 
-    test('units count, and fewer units may still fit where many do not', async () => {
+    test('a request takes its number of units; a smaller one may still fit where a larger one does not', async () => {
       const one = bound(100);
       assert.deepEqual(await limits().take('acme', [one], 99), taken);
       assert.equal((await limits().take('acme', [one], 2)).taken, false);
@@ -87,7 +87,7 @@ export function rateLimitsContract(
       assert.deepEqual(await limits().read('acme', []), []);
     });
 
-    test('of several that refuse, the one that opens last is named', async () => {
+    test('when several limits refuse, the one that opens last is named', async () => {
       const key = randomUUID();
       const minute = bound(1, 60_000, key);
       const month = bound(1, MONTH_MS, key);
@@ -145,7 +145,7 @@ export function rateLimitsContract(
       assert.deepEqual(await limits().take('acme', [bound(6, MONTH_MS, key)]), taken);
     });
 
-    test('nonsense is refused by name before anything is counted', async () => {
+    test('invalid requests are refused by name before anything is counted', async () => {
       const good = bound(1);
       const wrong: [string, string, RateLimit[], number][] = [
         ['tenant', '', [good], 1],

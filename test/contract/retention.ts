@@ -225,7 +225,7 @@ export function retentionContract(
       assert.ok(stays !== undefined && (await tracesOf(stays)).includes('ledger'));
     });
 
-    test('deleted while the projector is behind, it leaves nothing once documents are back', async () => {
+    test('an actor that is deleted while the projector is behind leaves nothing once documents are back', async () => {
       cutOff.list = 'runs';
       const address = await begun();
       await ask(address, 'Break').catch(() => undefined);
@@ -238,7 +238,7 @@ export function retentionContract(
       await leavesNothing(address);
     });
 
-    test('what is older than its rule says goes, and nothing else of it or of others', async () => {
+    test('records older than their rule are deleted, and no newer ones and none of others', async () => {
       const old = await ended({ text: 'x'.repeat(LARGE_CHARS) });
       const running = await begun();
       const hoarded = await ended({ tenant: 'hoarder' });
@@ -255,7 +255,7 @@ export function retentionContract(
       assert.equal((await runtime.client.read(hoarded))?.archived, true, 'a tenant has rules of its own');
     });
 
-    test('of a tenant that keeps too much the oldest go, until it fits', async () => {
+    test('the oldest records of a tenant over its size limit are deleted until it fits', async () => {
       const runs: Address[] = [];
       for (let count = 0; count < 6; count += 1) {
         runs.push(await ended({ tenant: 'thrifty', text: 'y'.repeat(100) }));
@@ -271,7 +271,7 @@ export function retentionContract(
       assert.deepEqual(there, [...there].sort(), 'the oldest went');
     });
 
-    test('never what something that runs needs: a child of a running run stays, and goes with it', async () => {
+    test('no record that a running run needs is deleted: a child of a running run stays, and goes with it', async () => {
       const parent = await begun();
       const child = await ended({ parent });
       const wanted = await ended();
@@ -289,7 +289,7 @@ export function retentionContract(
       for (const gone of [parent, child, wanted]) assert.deepEqual(await keptOf(gone), []);
     });
 
-    test('what is a part of a run goes with it when it is deleted; a run that it started stays', async () => {
+    test('parts of a deleted run are deleted with it; a run that it started stays', async () => {
       const parent = await begun();
       const approval = await ended({ kind: 'part', parent });
       const child = await ended({ parent });
@@ -300,7 +300,7 @@ export function retentionContract(
       assert.equal((await runtime.client.read(child))?.archived, true);
     });
 
-    test('rows of the ledger and dead letters go by their own age', async () => {
+    test('rows of the ledger and dead letters are deleted by their own age', async () => {
       const address = await begun({ tenant: 'letters' });
       await ask(address, 'Break').catch(() => undefined);
       const letters = await ports.documents.collection({ name: 'dead_letters', unique: [], indexes: [] });
@@ -316,7 +316,7 @@ export function retentionContract(
       assert.equal(await count(letters), 0);
     });
 
-    test('what an earlier version archived is kept from the first sweep on, then by its age', async () => {
+    test('records that an earlier version archived age from the first sweep on', async () => {
       const address = await ended();
       const actors = await ports.documents.collection<ArchivedActor>(ARCHIVED_ACTORS);
       const { retained_as, ended_at, bytes, parent, view_id, ...earlier } = (await actors.get('acme', address)) ?? {

@@ -153,7 +153,7 @@ export function secretsContract(
       await assert.rejects(one.store.remove(operator, 'token'), refused('not_found'));
     });
 
-    test('a store that is away leaves a known value in use until its lease ends', async () => {
+    test('an unavailable store leaves a known value in use until its lease ends', async () => {
       let isAway = false;
       const flaky: Documents = {
         ...{ open: async () => {}, close: async () => {} },
@@ -237,7 +237,7 @@ export function secretsContract(
       }
     });
 
-    test('a tenant has its own, and what opens the store stays a file', async () => {
+    test('a tenant has secrets of its own, and the credentials of the store stay in a file', async () => {
       const { store, read, directory } = await node();
       await store.put(admin('alpha'), 'own', 'of alpha', 'any');
       await assert.rejects(store.get(admin('beta'), 'own'), refused('not_found'));

@@ -61,7 +61,7 @@ function seedsOf(usual: number): number[] {
  */
 export function storeHistories(name: string, make: (random: () => number) => Promise<HistoryStores>, usual: number) {
   for (const seed of seedsOf(usual)) {
-    test(`${name}: a history of faults and then silence: what was acknowledged and kept is handled once (SVC_SEED=${seed})`, async () => {
+    test(`${name}: after faults and a quiet period each acknowledged, kept message is handled once (SVC_SEED=${seed})`, async () => {
       const random = seeded(seed);
       const world = await make(seeded(seed + 7_919));
       try {

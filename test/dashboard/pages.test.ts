@@ -155,7 +155,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(found, {});
   });
 
-  test('shows the text of strangers as text, with signs for what cannot be seen', async () => {
+  test('shows untrusted text as text, with signs for what cannot be seen', async () => {
     await using tab = await browser.open(node.url);
     await tab.page.goto(`${node.url}/approvals`);
     const question = tab.page.getByRole('list', { name: 'Questions' }).getByRole('link').first();
@@ -208,7 +208,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
-  test('shows texts of up to 10 MB in part wherever a stranger writes, stays usable, and hands out all of it as a file', async () => {
+  test('shows untrusted texts of up to 10 MB in part, stays usable, and offers all of it as a file', async () => {
     const strict = { execution: { max_iterations: 2, validation: [{ type: 'regex', pattern: '^never$' }] } };
     const failed = await node.run(await node.deploy(agentYaml('strict', strict)), 'text');
     const told = await node.runWorkflow(formed('0.9.0', 'x'));
@@ -307,7 +307,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     );
   });
 
-  test('the groups of what waits lead to the runs behind them', async () => {
+  test('the groups of waiting runs link to these runs', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
     await page.goto(`${node.url}/`);
@@ -449,7 +449,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
-  test('says what to do where there is no such run, and marks a node that has its stores as ready', async () => {
+  test('says what to do when a run does not exist, and marks a node that has its stores as ready', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
     for (const kind of ['execution', 'workflow']) {

@@ -14,7 +14,7 @@ const Outlines = z.record(z.string(), z.array(z.string()));
 
 const recorded = async () => Outlines.parse(parse(await readFile(OUTLINES, 'utf8')));
 
-test('pages hold what they held when their pictures were made', { skip: browserMissing() }, async () => {
+test('pages have the same content as when their pictures were made', { skip: browserMissing() }, async () => {
   await built();
   await using scene = await PicturedDemo.start();
   await using browser = await DashboardBrowser.start();

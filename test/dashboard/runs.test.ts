@@ -275,7 +275,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     }
   });
 
-  test('a panel of judges is shown seat by seat, while it judges and after', async () => {
+  test('a panel of judges is shown judge by judge, while it judges and after', async () => {
     const id = await node.runWorkflow(JUDGED);
     await using tab = await browser.open(node.url);
     const { page } = tab;
@@ -328,7 +328,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
-  test('the text of a stranger is shown as text', async () => {
+  test('untrusted text is shown as text', async () => {
     const hostile = await node.deploy(agentYaml('hostile', { task: { instruction: '<img src=x onerror=alert(1)>' } }));
     await node.run(hostile, 'unavailable <script>alert(2)</script> \u202e\u001b[31m');
     await using tab = await browser.open(node.url);

@@ -138,7 +138,7 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
-  test('a user of another tenant finds nothing, and is told so as for what never was', async () => {
+  test('a user of another tenant finds nothing, and gets the same answer as for an id that never existed', async () => {
     const headers = await headersOf('olga');
     const id = await node.run(await node.deploy(agentYaml('own-one'), headers), 'steady', headers);
     await waitUntil('it to end', async () => (await node.statusOf(id, headers)).status === 'completed');

@@ -215,7 +215,7 @@ describe('what pages show is what the API says', { skip: browserMissing() }, () 
 
   const TEXT_OF: Readonly<Record<string, string>> = { waiting_for_human_input: 'waits for a person' };
 
-  test('of random runs with kills: statuses, reasons, events, blackboards at each message, and edges of traces', async (t) => {
+  test('for random runs with kills: statuses, reasons, events, blackboards at each message, and edges of traces', async (t) => {
     const svc = client();
     const seed = seedOf(globalThis.process.env);
     t.diagnostic(`SVC_SEED=${seed}`);

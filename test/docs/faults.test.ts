@@ -60,7 +60,7 @@ test('every row names tests by their titles, or a reason why there is none', () 
   assert.deepEqual(wrong, []);
 });
 
-test('reasons are few', () => {
+test('few rows have a reason instead of a test', () => {
   const reasons = proofs.filter(({ shown }) => shown.startsWith('reason: '));
   assert.ok(reasons.length <= rows.length / 10, `${reasons.length} of ${rows.length}`);
 });

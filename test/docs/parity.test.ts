@@ -122,18 +122,18 @@ for (const [heading, named, there] of [
   describe(`docs/conformance/parity.md, ${heading}`, () => {
     const rows = rowsOf(heading);
 
-    test('has every one that is named, and no other', () => {
+    test('lists every named route or command, and no other', () => {
       assert.deepEqual(rows.map((row) => row.named).sort(), [...named].sort());
     });
 
-    test('what it says is here is here', () => {
+    test('everything that it lists as present is present', () => {
       assert.deepEqual(
         rows.filter(({ here }) => here !== '' && !there.has(here)),
         [],
       );
     });
 
-    test('what is left out has a reason, and is really not here', () => {
+    test('everything that it lists as missing has a reason, and is really missing', () => {
       const leftOut = rows.filter(({ here }) => here === '');
       assert.deepEqual(
         leftOut.filter(
@@ -143,7 +143,7 @@ for (const [heading, named, there] of [
       );
     });
 
-    test('a word that is said to work too works', () => {
+    test('an alias that it lists works', () => {
       for (const { here, why } of rows) {
         const [, alias] = /^`(\w+)` works too$/.exec(why) ?? [];
         if (alias !== undefined) assert.ok(there.has(here.replace(/\w+$/, alias)), `${here}: ${alias}`);

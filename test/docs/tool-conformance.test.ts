@@ -11,6 +11,6 @@ test('every line names a file of the code and tests by their titles', () => {
   assert.deepEqual(rows.flatMap(wrongIn), []);
 });
 
-test('no line is told twice', () => {
+test('no line is listed twice', () => {
   assert.equal(new Set(rows.map(({ line }) => line)).size, rows.length);
 });

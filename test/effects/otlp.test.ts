@@ -132,7 +132,7 @@ describe('sampling', () => {
     assert.ok(few.every((trace) => many.has(trace)));
   });
 
-  test('it is decided where a trace begins, and kept by calls that go on in one and by callers that decided', () => {
+  test('sampling is decided where a trace begins, and kept by calls that go on in one and by callers that decided', () => {
     assert.deepEqual([begun(true), begun(false)], [undefined, { sampled: false }]);
     assert.equal(begun(false, { trace: TRACE, cause: 'asked' }), undefined);
     assert.deepEqual(begun(true, { trace: TRACE, cause: 'asked', traceContext: { sampled: false } }), {

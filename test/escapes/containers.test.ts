@@ -8,7 +8,7 @@ import { type EscapeTargets, escapeTargets } from './escape-targets.ts';
 import { picture } from './host.ts';
 import { BOXES } from './list.ts';
 
-describe('a node with a container engine lets nobody out by', NEEDS_PODMAN, () => {
+describe('a node with a container engine cannot be escaped by', NEEDS_PODMAN, () => {
   let at: EscapeTargets;
   let was: Awaited<ReturnType<typeof picture>>;
   before(async () => {
@@ -19,7 +19,7 @@ describe('a node with a container engine lets nobody out by', NEEDS_PODMAN, () =
 
   for (const row of someOf(BOXES, 6)) test(row.title, (context) => make(row, at, context));
 
-  test('and afterwards no container and nothing of one is left', async () => {
+  test('no container and no part of one is left afterwards', async () => {
     const { podman } = at.scene;
     assert.ok(podman !== null);
     await waitUntil('all containers are gone', async () => (await podman.docker.listContainers()).length === 0);

@@ -6,7 +6,7 @@ import { SMALL_DISKS } from './list.ts';
 
 describe('a node on a small disk', () => {
   for (const row of SMALL_DISKS) {
-    test(`is not put out of order by ${row.title}`, async (t) => {
+    test(`keeps working despite ${row.title}`, async (t) => {
       await using disk = await smallFileSystem();
       if (disk === null) return t.skip('NO FILE SYSTEM MAY BE MOUNTED HERE: full disks are not tested');
       await using at = await escapeTargets({ containers: false, volumes: disk.directory });

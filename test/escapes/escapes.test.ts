@@ -13,7 +13,7 @@ const kindsOf = (rows: readonly Escape[]): readonly Escape['kind'][] => [...new 
 const MOST_MEMORY_MIB = 1_536;
 const MOST_DISK_MIB = 300;
 
-describe('a started node lets nobody out by', () => {
+describe('a started node cannot be escaped by', () => {
   let at: EscapeTargets;
   let was: Awaited<ReturnType<typeof hostOf>>;
   before(async () => {
@@ -36,7 +36,7 @@ describe('a started node lets nobody out by', () => {
     });
   }
 
-  test('and afterwards the host is unharmed: files, processes, listeners, memory, disk, and a node that works', async () => {
+  test('afterwards the host is unharmed: files, processes, listeners, memory, disk, and a node that works', async () => {
     await unharmed(at, was);
   });
 });

@@ -62,7 +62,7 @@ async function settingsOf({ volumes, environment }: z.infer<typeof Node>): Promi
 }
 
 describe('docker-compose.yml', () => {
-  test('lets nobody in but this machine', async () => {
+  test('accepts connections from this machine only', async () => {
     for (const { ports } of [services.redis, services.mongo]) {
       assert.ok(ports.length === 1 && ports.every((port) => port.startsWith('127.0.0.1:')), ports.join());
     }

@@ -143,7 +143,7 @@ describe('npm run demo', () => {
     }
   });
 
-  test('an Ollama that is not there is said, and the script answers', async () => {
+  test('a missing Ollama is reported, and the script answers', async () => {
     const server = new ModelServer();
     await server.start();
     const url = server.url;

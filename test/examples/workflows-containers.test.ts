@@ -47,7 +47,7 @@ describe('examples with containers, on a node and a Podman of their own', NEEDS_
     return body.volumes.map(asObject).filter(({ workflow_execution_id }) => workflow_execution_id === id);
   };
 
-  test('build-and-test: what was built passes its tests, and stays in the volume', async () => {
+  test('build-and-test: the built program passes its tests, and stays in the volume', async () => {
     const { id, output, blackboard } = await run('build-and-test');
     const built = /^slug\.js (\d+) bytes$/.exec(String(output.built))?.[1];
     assert.deepEqual(output, { verdict: 'passed', built: `slug.js ${built} bytes`, tests: 'tests 3\npass 3\nfail 0' });

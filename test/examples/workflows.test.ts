@@ -89,7 +89,7 @@ Rejected rows:
     );
   });
 
-  test('data-job: of rows that are all unsound nothing is added up', async () => {
+  test('data-job: when all rows are invalid nothing is added up', async () => {
     const { output } = await run('data-job', {
       by: 'run',
       input: { csv: 'region,product,pieces,price\nnorth,lamp,no,1' },
@@ -119,7 +119,7 @@ Rejected rows:
     assert.deepEqual(output, { removed: 'none', planned: 'invoice-01\n', said: 'keep them until Monday' });
   });
 
-  test('approval-gate: when nobody answers in time the default response counts', async () => {
+  test('approval-gate: without an answer in time the default response counts', async () => {
     const text = readFileSync(join(EXAMPLES, 'approval-gate/workflow.yaml'), 'utf8');
     const short = text.replace('name: approval-gate', 'name: short-gate').replace('timeout: 24h', 'timeout: 500ms');
     assert.notEqual(short, text);
@@ -152,7 +152,7 @@ Rejected rows:
     assert.doesNotMatch(JSON.stringify(blackboard), /sha256=/, 'the signature is not kept');
   });
 
-  test('on-webhook: a push that somebody else signed starts nothing', async () => {
+  test('on-webhook: a push that was signed with another secret starts nothing', async () => {
     const headers = { 'content-type': 'application/json', 'x-svc-signature': `sha256=${'0'.repeat(64)}` };
     const { status } = await node.client.call('POST', '/v1/webhooks/example-forge', { body: '{}', headers });
     assert.equal(status, 401);

@@ -70,7 +70,7 @@ describe('connections to Redis', { skip, timeout: 240_000 }, () => {
     });
   }
 
-  test('all connections to Redis are killed at once, again and again: nothing is lost and nobody restarts', async () => {
+  test('all connections to Redis are killed repeatedly: nothing is lost and no process restarts', async () => {
     const admin = new Redis(cluster.redis.url);
     for (let round = 0; round < sample({ normal: 2, long: 5 }); round += 1) {
       const asked = tickAll();

@@ -85,7 +85,7 @@ describe('controllers that die', { skip, timeout: 150_000 }, () => {
     await runs();
   });
 
-  test('no controller is left: workers are ready and go on serving; with one again the worker is heard', async () => {
+  test('without a controller workers are ready and go on serving; with one again the worker is registered', async () => {
     await second.process.kill();
     // Beyond the lease of the last controller: from here on nobody serves the pool of node peers.
     await waitUntil('the worker sees no controller', async () => {

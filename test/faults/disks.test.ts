@@ -20,7 +20,7 @@ describe('the data disk of a node with remote stores', { skip, timeout: 120_000 
   });
   after(() => Promise.all([redis?.stop(), mongo?.stop()]));
 
-  test('runs full: agents that ask models go on, programs fail in clear words, and all goes on when there is room', async (context) => {
+  test('fills up: agents that ask models go on, programs fail with a clear error, and all goes on when there is room', async (context) => {
     const disk: SmallDisk | null = (await smallFileSystem()) ?? (await limitedFiles());
     if (disk === null) return context.diagnostic('no disk can be made full by this user');
     await using held = disk;

@@ -80,7 +80,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     link.heal();
   });
 
-  test('MongoDB away for long: running executions complete, what needs it is 503 in time, lists are complete afterwards', async () => {
+  test('MongoDB is down for long: running executions complete, calls that need it are 503 in time, lists catch up', async () => {
     // Longer than anything that was read from it counts as fresh: the answer of the model comes while it is away.
     const ids = await runs('slow');
     const followed = ids.map((id) => node.call('GET', `/v1/executions/${id}/stream`));
@@ -150,7 +150,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     assert.equal((await notes.get('acme', '7'))?.version, 1 + BROKEN_WRITES);
   });
 
-  test('MongoDB cut without a word: calls end in time all the same, and work when it is back', async () => {
+  test('MongoDB is cut off silently: calls still end in time, and work when it is back', async () => {
     link.cut('both');
     const begun = performance.now();
     const refused = await node.call('POST', '/v1/agents?force=true', { body: agentYaml('mute'), headers: YAML });

@@ -48,7 +48,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   }
   const restOf = async (who: number): Promise<string> => (await cluster.node(who).ready).rest ?? assert.fail('no REST');
 
-  test('a node frozen for 10 s: others take over, and what it wakes with is refused', async () => {
+  test('a node is frozen for 10 s: others take over, and its late writes are refused', async () => {
     await tickAll();
     const body = JSON.stringify({ kind: 'freeze-node', node: 'node-0', ms: BLOCKED_MS });
     const headers = { 'content-type': 'application/json' };
@@ -91,7 +91,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
   }
   const heldBy = async (name: string) => [...((await cluster.holders()).get(name) ?? [])];
 
-  test('an event loop that is busy for three terms of its leases keeps them, and what it does counts', async () => {
+  test('an event loop that is busy for three lease terms keeps its leases, and its results count', async () => {
     await unchanged();
     const { asked, name, held } = await spin('Spin', 3 * TTL_MS);
     assert.ok(held.length > 0);
@@ -102,7 +102,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
     await oneCommitter();
   });
 
-  test('an event loop that does not come back for eight terms loses its partitions to others meanwhile', async () => {
+  test('an event loop that is blocked for eight lease terms loses its partitions to other nodes meanwhile', async () => {
     await unchanged();
     const { asked, name, held } = await spin('SpinOnce', 8 * TTL_MS);
     await cluster.waitUntil('others to take over', async () => {

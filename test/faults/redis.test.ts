@@ -92,7 +92,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
       /Redis|answer/,
     ));
 
-  test('OOM: a start is refused as unavailable soon, leases are kept, and all goes on when there is room', async () => {
+  test('Redis is out of memory: a start is refused as unavailable soon, leases are kept, and all goes on when there is room', async () => {
     const before = await taken('before-oom');
     await admin.config('SET', 'maxmemory', '1mb');
     const begun = performance.now();
@@ -113,7 +113,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
     await allEnd([before, await taken('during-oom')]);
   });
 
-  test('with Redis away every route that reads or starts something answers within 2 s', async () => {
+  test('while Redis is down every route that reads or starts something answers within 2 s', async () => {
     const { text } = await node.call('GET', '/v1/openapi.json');
     const { paths } = Description.parse(JSON.parse(text));
     const id = crypto.randomUUID();
@@ -156,7 +156,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
       /Redis|answer/,
     ));
 
-  test('functions and scripts flushed under load: nobody notices', async () => {
+  test('functions and scripts are flushed under load: no call fails', async () => {
     const ids: string[] = [];
     for (let round = 0; round < sample({ normal: 2, long: 5 }); round += 1) {
       const starts = Promise.all(Array.from({ length: MANY }, (_, at) => start(`flush-${round}-${at}`)));
@@ -170,7 +170,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
     await allEnd(ids);
   });
 
-  test('Redis emptied: the node says so and is not ready, what is in MongoDB stays, and a restart serves new ones', async () => {
+  test('Redis is emptied: the node reports it and is not ready, documents in MongoDB stay, and a restart serves new runs', async () => {
     const old = await taken('before-empty');
     await allEnd([old]);
     await waitUntil('the list has it', async () => {

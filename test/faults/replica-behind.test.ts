@@ -6,7 +6,7 @@ import { replicaBehind } from './rounds/replica-behind.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 
-test('a replica that is seconds behind becomes master, and then silence: what it had ends, and mailboxes are read', {
+test('a replica that is seconds behind becomes master of a quiet fleet: runs that it had end, and mailboxes are read', {
   skip,
   timeout: 180_000,
 }, async () => {

@@ -24,7 +24,7 @@ function deaf<T extends ActorStore>(store: T): T {
   });
 }
 
-test('every published word is lost: messages, answers, events and effects come later, and all come once', {
+test('every published notification is lost: messages, answers, events and effects arrive later, and each arrives once', {
   skip,
   timeout: 120_000,
 }, async () => {

@@ -140,7 +140,7 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
     await fresh.stop();
   });
 
-  test('a member whose card this version cannot read counts as alive, holds nothing, and harms nobody', async () => {
+  test('a member whose record this version cannot read counts as alive, holds no partition, and harms no other', async () => {
     const node = await kernels.start('reader', { definitions: [counter] });
     const incarnation = randomUUID();
     const card = JSON.stringify({ schema: 'of another century', role: 'emperor' });
@@ -179,7 +179,7 @@ describe('a version of an older format', { timeout: 300_000 }, () => {
     [2, FORMAT_2, 'redis'],
   ] as const;
   for (const [format, commit, store] of someOf(all, 3)) {
-    test(`is followed by this one and refused back, and nothing is lost forward again (format ${format}, ${store})`, async (t) => {
+    test(`this version takes over an older store, then refuses the older version, and loses nothing (format ${format}, ${store})`, async (t) => {
       const missing = (await versionMissing(commit)) || (store === 'redis' && skip);
       if (missing) return t.skip(missing);
       const seed = Date.now() % 1_000_000;
@@ -205,7 +205,7 @@ spec:
 `;
 
 describe('a backup that came back', { timeout: 120_000 }, () => {
-  test('of documents alone, older than the log: the start is refused by name until exactly that loss is accepted', async () => {
+  test('a backup of documents alone, older than the log: the start is refused by name until exactly that loss is accepted', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-backup-'));
     const [data, backup] = [join(directory, 'data'), join(directory, 'backup')];
     const node = new NodeProcess(['--data', data]);

@@ -41,7 +41,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await first.stop();
   });
 
-  test('a life that is told dead by mistake loses its partitions and no message, and takes its seat again', async () => {
+  test('a node that is reported dead by mistake loses its partitions and no message, and then becomes a member again', async () => {
     const [a, b] = [await world.node('wrong-a'), await world.node('wrong-b')];
     await waitUntil('both hold a share', () => isShared([a, b]));
     const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));
@@ -74,7 +74,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([controller.stop(), worker.stop()]);
   });
 
-  test('an actor placed by tags lives where its tags are, any node finds it, and its effects run there', async () => {
+  test('an actor placed by tags lives on a node with these tags, any node finds it, and its effects run there', async () => {
     const plain = await world.node('tags-plain');
     const gpu = await world.node('tags-gpu', { tags: ['gpu', 'zone:eu'] });
     const address = addressOf('traveller', 'acme', randomUUID());
@@ -89,7 +89,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([plain.stop(), gpu.stop()]);
   });
 
-  test('an actor told to live here does, on a node that held nothing of the pool as well', async () => {
+  test('an actor that is placed on the local node lives there, also when the node held no partition of the pool', async () => {
     const [a, b] = [await world.node('here-a', { tags: ['here'] }), await world.node('here-b', { tags: ['here'] })];
     for (const node of [a, b]) {
       const address = addressOf('traveller', 'acme', randomUUID());
@@ -113,7 +113,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test('sets of tags are bounded: one more is refused by name, those there are go on', async () => {
+  test('the number of tag sets is bounded: one more is refused by name, the existing ones go on', async () => {
     const node = await world.node('bound');
     const place = (tag: string) =>
       node.runtime.client.place(addressOf('traveller', 'acme', randomUUID()), { tags: [tag] });

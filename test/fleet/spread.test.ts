@@ -51,7 +51,7 @@ async function delaysIn(size: number): Promise<number[]> {
   return delays;
 }
 
-test('what a thousand nodes hear at once they look at over a second, once each; a few look at once', async () => {
+test('a thousand nodes that are notified at once read over a second, once each; a few read at once', async () => {
   assert.deepEqual(await delaysIn(1_000), [500]);
   assert.deepEqual(await delaysIn(8), [0]);
 });

@@ -87,7 +87,7 @@ describe('a node that lives and is taken for dead', { skip: missing || false, ti
     return { a, b, work, jobs, atA, takesItsSeatAgain };
   };
 
-  test('because its lease ran out: its once effects run on and report, none is in doubt, none runs twice', async () => {
+  test('a live node whose lease ran out runs its once effects on and reports them: none is in doubt, none runs twice', async () => {
     const { a, b, work, jobs, atA, takesItsSeatAgain } = await open('silent');
     const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
     await waitUntil('the other node has all', () => a.runtime.held().length === 0, LEASE_ENDS_WITHIN_MS);
@@ -103,7 +103,7 @@ describe('a node that lives and is taken for dead', { skip: missing || false, ti
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test('by the word of a peer: a once effect that another takes over is in doubt and runs no second time, all else ends well', async () => {
+  test('a live node that a peer reports dead: a once effect that another takes over is in doubt, runs no second time; all else ends well', async () => {
     const { a, b, work, jobs, atA, takesItsSeatAgain } = await open('word');
     const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
     await b.placement.declareDead(a.name, a.placement.incarnation);

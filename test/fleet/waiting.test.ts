@@ -48,7 +48,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
   });
   after(() => world[Symbol.asyncDispose]());
 
-  test('one whose tags no node has is accepted, listed, and says what it waits for; a node with them runs it', async () => {
+  test('an execution whose tags no node has is accepted, listed, and says what it waits for; a node with them runs it', async () => {
     const plain = await world.node('wait-plain');
     const { execution_id: id, waiting_for } = await start(plain, ['gpu', 'a100']);
     assert.deepEqual(waiting_for, {
@@ -76,7 +76,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
     await Promise.all([plain.stop(), gpu.stop()]);
   });
 
-  test('one that was cancelled while it waited ends cancelled and asks no model', async () => {
+  test('an execution that was cancelled while it waited ends cancelled and asks no model', async () => {
     const plain = await world.node('cancel-plain');
     const { execution_id: id } = await start(plain, ['tpu']);
     await plain.executions.cancel(SYSTEM_TENANT, id);
@@ -85,7 +85,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
     await Promise.all([plain.stop(), tpu.stop()]);
   });
 
-  test('one started here runs in a partition of this node, and its directory entry goes when it is archived', async () => {
+  test('an execution started here runs in a partition of this node, and its directory entry is removed when it is archived', async () => {
     const [a, b] = [await world.node('fwd-a'), await world.node('fwd-b')];
     await waitUntil('both serve', () => [a, b].every(({ runtime }) => runtime.held().length > 0));
     const ids = await Promise.all(Array.from({ length: 8 }, () => start(b, [], true)));

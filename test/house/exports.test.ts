@@ -8,7 +8,7 @@ const product = sources.filter((file) => !/^(test|bench|examples)\//.test(file))
 const EXPORTED = /^export (?:async )?(?:const|let|function\*?|class) ([A-Za-z_$][\w$]*)/;
 const WORD = /[A-Za-z_$][\w$]*/g;
 
-test('what product code exports some other file uses', () => {
+test('every export of product code is used by another file', () => {
   /** In how many files a word stands. */
   const files = new Map<string, number>();
   for (const file of sources)

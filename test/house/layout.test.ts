@@ -79,7 +79,7 @@ test('no folder of the product holds more than 25 files', () => {
   );
 });
 
-test('no file or folder is a drawer', () => {
+test('no file or folder has a catch-all name', () => {
   const drawers = projectFiles().filter((file) => /(^|\/)(utils?|common|helpers?|managers?|misc)(\.|\/|-)/i.test(file));
   assert.deepEqual(drawers, []);
   // Four words for whatever tests of a folder share say nothing of what it is.

@@ -22,18 +22,18 @@ const logOf = (...events: readonly string[]): WorkflowLogged[] =>
 const ENTERED = 'WorkflowStateEntered';
 const repeated = (times: number): string[] => Array(times).fill('WorkflowStepRepeated');
 
-test('hits of a command are its repeats, and one more where nothing was logged since the kill', () => {
+test('the kills that a command has survived are its repeats, and one more when nothing was logged since the kill', () => {
   const log = logOf('WorkflowExecutionStarted', ENTERED, ...repeated(2));
   const last = Date.parse(log.at(-1)?.recorded_at ?? '');
   assert.equal(hitsIn(log, last - 1), 2);
   assert.equal(hitsIn(log, last), 3);
 });
 
-test('a command of a later state has its hits to come', () => {
+test('a command of a later state has survived no kill yet', () => {
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowStateExited', ENTERED), -1), 0);
 });
 
-test('a child of which its parent has not heard counts as hit as often as it survives, one that ended as not hit', () => {
+test('a child without an event in its parent counts as killed as often as it survives, an ended one as not killed', () => {
   assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`), -1), MOST);
   assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`, 'SubworkflowTriggered child'), -1), 0);
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowExecutionFailed'), LATER_MS * 10), 0);
@@ -65,7 +65,7 @@ async function waits({ spared, run, looks }: ReturnType<typeof world>, happens: 
   return !before;
 }
 
-test('kills come when they come until a run has been hit as often as a command survives', async () => {
+test('kills are not delayed until a run has been hit as often as a command survives', async () => {
   const { spared, looks } = world({});
   for (let kill = 0; kill < MOST; kill += 1) {
     assert.equal(await spared.safe(false), false);
@@ -74,7 +74,7 @@ test('kills come when they come until a run has been hit as often as a command s
   assert.deepEqual([looks(), spared.waits], [0, 0]);
 });
 
-test('a node that listens is asked a kill ahead, so that the next may hit its start', async () => {
+test('a listening node is asked one kill ahead, so that the next kill may hit its start', async () => {
   const { spared, run } = world({ run: logOf(ENTERED) });
   for (let kill = 0; kill < MOST - 1; kill += 1) spared.killed();
   assert.equal(await spared.safe(true), true);
@@ -91,7 +91,7 @@ const CAUSES: Readonly<Record<string, { log: WorkflowLogged[]; child?: WorkflowL
 };
 
 for (const [what, { log, child = [], id = 'run' }] of Object.entries(CAUSES)) {
-  test(`a kill waits while ${what}, and comes when the run got further`, async () => {
+  test(`a kill waits while ${what}, and happens when the run has made progress`, async () => {
     const logs = { run: log, child };
     const killing = world(logs, id);
     const { spared, run } = killing;
@@ -106,7 +106,7 @@ for (const [what, { log, child = [], id = 'run' }] of Object.entries(CAUSES)) {
   });
 }
 
-test('a run that ended is waited for no longer', async () => {
+test('a kill does not wait for a run that has ended', async () => {
   const killing = world({}, null);
   const { spared, run } = killing;
   for (let kill = 0; kill < MOST; kill += 1) spared.killed();

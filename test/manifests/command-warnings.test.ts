@@ -15,7 +15,7 @@ spec:
         subcommand_allowlist: ${allowed}
 `;
 
-test('a deploy is warned of commands that run anything, by their line, and of no others', () => {
+test('a deploy warns about commands that run any program, with their line, and about no others', () => {
   const found = commandWarnings(manifest('{ git: [status], make: [], ls: [], npx: [tsc] }'));
   assert.deepEqual(
     found.map(({ rule, path, line }) => [rule, path, line]),

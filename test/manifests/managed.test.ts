@@ -29,7 +29,7 @@ test('tags of nodes, the log level and the default isolation can be managed', ()
   });
 });
 
-test('what is absent is not managed: nothing gets a default', () => {
+test('an absent setting is not managed: nothing gets a default', () => {
   for (const text of ['', '\n', managed('  {}')]) {
     const parsed = parseManagedConfig(text);
     assert.ok(parsed.ok);
@@ -63,7 +63,7 @@ test('a node configuration is no managed one', () => {
   assert.match(found.join('\n'), /kind: expected "ManagedConfig"/);
 });
 
-test('broken, hostile and too long texts are refused, never thrown', () => {
+test('broken, hostile and too long configurations are refused, never thrown', () => {
   const tooLong = managed(`  {} # ${'x'.repeat(MANAGED_CONFIG_BYTES)}`);
   for (const text of ['[', 'a: &a [*a]', '- 1', '"text"', '\u0000', tooLong]) assert.notDeepEqual(problems(text), []);
 });

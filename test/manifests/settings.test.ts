@@ -191,7 +191,7 @@ describe('settings', () => {
 });
 
 describe('a node does not start with', () => {
-  it('one store of two', () => {
+  it('only one of the two stores', () => {
     assert.deepEqual(problems({ env: { REDIS_URL: 'redis://h' } }), [
       'spec.stores.mongodb@0: redis is set, so mongodb is needed too: give both, or neither to run embedded',
     ]);
@@ -232,7 +232,7 @@ describe('a node does not start with', () => {
     settings({ file: file(shell) });
   });
 
-  it('a local token that some calls would not need, or that nobody would ask for', () => {
+  it('a local token that some calls would not need, or that no call would need', () => {
     const file = (more: string): string => `${head}spec: {iam: {local: token}, grpc_auth: {${more}}}\n`;
     settings({ file: file('') });
     assert.match(
@@ -273,7 +273,7 @@ describe('a node does not start with', () => {
     settings({ file: file('git-hub', 'GIT-HUB') });
   });
 
-  it('the machine’s network for commands where a call from this machine is the operator’s', () => {
+  it('the host network for commands where a call from this machine is the operator’s', () => {
     const file = (spec: string): string => `${head}spec: {runtime: {host_commands: {network: host}}${spec}}\n`;
     assert.match(
       problems({ file: file('') }).join(),
@@ -296,7 +296,7 @@ describe('a node does not start with', () => {
       );
   });
 
-  it('networks of containers that lead to the listeners of the node', () => {
+  it('networks of containers that reach the listeners of the node', () => {
     const file = (runtime: string): string => `${head}spec: {runtime: ${runtime}}\n`;
     const shared = ['host', 'default', 'private', 'container:abc', 'ns:/proc/1/ns/net', 'slirp4netns', 'pasta'];
     for (const mode of [...shared, 'slirp4netns:allow_host_loopback=true', 'pasta:--map-gw', '']) {

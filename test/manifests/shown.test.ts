@@ -65,7 +65,7 @@ function shown(of: object): { readonly text: string; readonly spec: ReturnType<t
 }
 
 describe('the configuration as svc.system.config shows it', () => {
-  test('has no secret, wherever it stood', () => {
+  test('has no secret, wherever it was written', () => {
     const { text, spec: seen } = shown(spec((place) => `HIDDEN-${place}`));
     assert.doesNotMatch(text, /HIDDEN/);
     assert.deepEqual(

@@ -22,7 +22,7 @@ const Trace = z.object({
   deliveries: z.array(z.object({ message_id: z.string(), cause_id: z.string().nullable(), type: z.string() })),
 });
 
-test('a run that waited for a person is one trace to its end: the answer follows from the question', async () => {
+test('a run that waited for a person is one trace to its end, in which the answer follows the request', async () => {
   await using node = await ProductNode.start();
   const headers = { 'content-type': 'application/yaml' };
   assert.equal((await node.call('POST', '/v1/workflows', { body: WORKFLOW, headers })).status, 200);

@@ -57,7 +57,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
   };
 
   for (const status of ['paused', 'archived'])
-    test(`an agent that is ${status} starts by no door, and by every door again once it is resumed`, async () => {
+    test(`an agent that is ${status} cannot be started by any interface, and by every interface once it is resumed`, async () => {
       await setStatus(`/v1/agents/${agent}`, status);
       refusedAs(await node.json('POST', '/v1/executions', { agent_id: agent, input: 'quick' }), status);
       refusedAs(await node.json('POST', `/v1/agents/${agent}/execute`, { intent: 'quick' }), status);
@@ -76,7 +76,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
     });
 
   for (const status of ['paused', 'archived'])
-    test(`a workflow that is ${status} starts by no door, and by every door again once it is resumed`, async () => {
+    test(`a workflow that is ${status} cannot be started by any interface, and by every interface once it is resumed`, async () => {
       await setStatus('/v1/workflows/child', status);
       refusedAs(await node.json('POST', '/v1/workflows/child/run', {}), status);
       const failed = await runEnded(await node.json('POST', '/v1/workflows/outer/run', {}));
@@ -100,7 +100,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
     assert.deepEqual([second.status, second.body.execution_id], [200, first.body.execution_id]);
   });
 
-  test('an agent that runs is deleted only by force, and what runs goes on', async () => {
+  test('an agent with a running execution is deleted only by force, and the execution goes on', async () => {
     const busy = await node.deploy(agentYaml('busy'));
     const id = await node.run(busy, 'slow');
     const isListed = async (): Promise<boolean> => {
@@ -123,7 +123,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
     assert.equal(done, 'completed');
   });
 
-  test('a workflow that waits is deleted only by force', async () => {
+  test('a workflow with a waiting run is deleted only by force', async () => {
     const gate = { kind: 'Human', prompt: 'go on?', transitions: [{ target: 'done' }] };
     await node.runWorkflow(workflowText('waits', { gate, done: DONE }));
     await waitUntil('the run to be listed', async () => {

@@ -131,7 +131,7 @@ describe('forks of executions', () => {
     assert.deepEqual(endOf(await ended(String(again.body.id))), endOf(await ended(id)));
   });
 
-  test('it outlives its original, whose earlier messages are removed with it', async () => {
+  test('a fork outlives its original, whose earlier messages are removed with it', async () => {
     const id = await node.run(agents.get('with-tools') ?? '', `use a tool ${'for long '.repeat(4_000)}`);
     await ended(id);
     const answered = (await historyOf(id)).find(({ type }) => type === 'ModelAnswered');

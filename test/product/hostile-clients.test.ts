@@ -83,7 +83,7 @@ describe('clients in numbers', () => {
     for (const stream of streams) stream.socket.destroy();
   });
 
-  test('a client that never reads, and one that goes in mid-stream, hold up nobody', async () => {
+  test('a client that never reads and one that disconnects in mid-stream block no other client', async () => {
     await using node = await ProductNode.start();
     const agent = await node.deploy(agentYaml('steady'));
     const executions: string[] = [];

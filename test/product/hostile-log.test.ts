@@ -90,7 +90,7 @@ describe('the log of a node', { timeout: 120_000 }, () => {
     ['node main.ts', [MAIN]],
     ['svc start', [SVC, 'start']],
   ] as const) {
-    test(`and nobody reads its first words any more: the node goes on (${name})`, async () => {
+    test(`into a pipe whose reader leaves during the start: the node goes on (${name})`, async () => {
       const directory = await mkdtemp(join(tmpdir(), 'svc-unread-'));
       const ports = ['grpc', 'internal', 'internal-grpc'].flatMap((port) => [`--${port}-port`, '0']);
       const { freePort } = await import('../support/free-port.ts');
@@ -119,7 +119,7 @@ describe('the log of a node', { timeout: 120_000 }, () => {
     });
   }
 
-  test('and its first words on a device that is full: the node starts and stops all the same', async (context) => {
+  test('onto a device that is full from the start: the node starts and stops all the same', async (context) => {
     if (!existsSync('/dev/full')) return context.skip('there is no /dev/full');
     const directory = await mkdtemp(join(tmpdir(), 'svc-full-'));
     const full = openSync('/dev/full', 'w');

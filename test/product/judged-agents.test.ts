@@ -79,7 +79,7 @@ describe('an agent that is refined by judges', () => {
     return last;
   }
 
-  test('writes again what a judge refuses, told why, until it is accepted', async () => {
+  test('retries with the reason what a judge refuses, until it is accepted', async () => {
     const id = await runJudged('writer', [{ type: 'semantic', judge_agent: 'critic', criteria: 'Is there a source?' }]);
     const end = await ended(id);
     assert.deepEqual([end.status, end.iteration_count, end.last_output], ['completed', 2, 'Draft two, with a source.']);
@@ -154,7 +154,7 @@ describe('an agent that is refined by judges', () => {
     for (const { execution_id } of judges) assert.equal((await ended(execution_id)).status, 'cancelled');
   });
 
-  test('is judged to the end after its node was killed while a judge thought', async () => {
+  test('is judged to the end after its node was killed while a judge was running', async () => {
     const slow = [{ type: 'semantic', judge_agent: 'critic', criteria: 'Is it slow?' }];
     const id = await runJudged('killed', slow);
     const { judges } = await judging(id);

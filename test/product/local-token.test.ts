@@ -36,7 +36,7 @@ describe('a node with spec.iam.local: token', () => {
     assert.ok((await readFile(page, 'utf8')).includes(`location.replace("${node.url}/#token=${await tokenNow()}")`));
   });
 
-  test('what a trusted proxy or anybody else says of a client changes nothing', async () => {
+  test('what a trusted proxy or any client says about its address changes nothing', async () => {
     const headers = {
       'x-forwarded-for': '127.0.0.1, 10.0.0.1',
       'x-forwarded-host': 'localhost',

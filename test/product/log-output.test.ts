@@ -63,7 +63,7 @@ describe('the output of a log', () => {
     assert.ok(text().endsWith(`\n${line(9)}`));
   });
 
-  test('a reader that is behind gets its lines later; beyond 1 MiB they are dropped and counted', () => {
+  test('a slow reader gets its lines later; beyond 1 MiB they are dropped and counted', () => {
     const clock = handClock();
     let ending: Ending = { code: 'EAGAIN' };
     const { file, text } = handFile(() => ending);

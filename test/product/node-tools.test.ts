@@ -15,7 +15,7 @@ spec:
     ask: { kind: Agent, agent: ${agent}, input: hello, transitions: [] }
 `;
 
-describe('what a node tells of itself, and to whom', () => {
+describe('what a node reports about itself, and to which callers', () => {
   let realms: Realms;
   let node: ProductNode;
   before(async () => {
@@ -31,7 +31,7 @@ describe('what a node tells of itself, and to whom', () => {
   const call = async (as: CallerName, tool: string, args: object = {}) =>
     node.json('POST', `/v1/tools/${tool}`, args, await realms.headers(as));
 
-  test('svc.system.* answers operators alone; to all others it is no tool they have', async () => {
+  test('svc.system.* answers operators alone; for all others these tools do not exist', async () => {
     for (const tool of ['svc.system.info', 'svc.system.config']) {
       assert.equal((await call('operator', tool)).status, 200);
       for (const as of ['service', 'serviceForAlpha', 'alphaAdmin', 'alphaUser', 'betaAdmin', 'consumer'] as const) {

@@ -48,7 +48,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('is one of its own nodes without any', async () => {
+  test('is itself a node without a token', async () => {
     const own = await waitUntil('its own registration', async () => {
       const { nodes } = JSON.parse(await (await fetch(`${url}/v1/cluster/nodes`)).text());
       return nodes.find((one: Record<string, unknown>) => one.node_id === 'own' && one.registered === true);
@@ -56,7 +56,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     assert.equal(own.status, 'ACTIVE');
   });
 
-  test('lets in whom svc node token create made one for, and shows who came', async () => {
+  test('accepts nodes with a token of svc node token create, and shows which node came with which', async () => {
     const token = await cli('node', 'token', 'create', '--name', 'worker-1', '--tag', 'gpu');
     assert.match(token, /^svcj_[A-Za-z0-9_-]{43}$/);
     await using worker = new RegisteredNode([cluster], {
@@ -75,7 +75,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     assert.equal((await tokens())[0]?.status, 'revoked');
   });
 
-  test('knows after a restart who sends proofs, and refuses such a node without one', async () => {
+  test('remembers over a restart which nodes send proofs, and refuses such a node without one', async () => {
     const token = await cli('node', 'token', 'create', '--uses', '2', '--tag', 'gpu');
     const shown = { 'svc-join-token': token };
     const client = new PageClient(cluster);

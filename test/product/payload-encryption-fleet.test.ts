@@ -70,7 +70,7 @@ describe('two nodes that encrypt payloads, on Redis and a MongoDB-wire server', 
     return found;
   }
 
-  test('leave nothing that a tenant said in Redis, its log or the documents, and each reads what the other wrote', async () => {
+  test('leave no plain text of a tenant in Redis, its log or the documents, and each reads what the other wrote', async () => {
     const [one, other] = nodes;
     assert.ok(one !== undefined && other !== undefined);
     const agent_id = await one.deploy(agentYaml('teller', { task: { prompt_template: `{{input}} ${CANARY}` } }));

@@ -96,7 +96,7 @@ describe('a node that encrypts payloads', () => {
     await node.spawn();
   }
 
-  test('has nothing that a tenant said in any file of its stores', async () => {
+  test('has no plain text of a tenant in any file of its stores', async () => {
     const agent_id = await node.deploy(agentYaml('teller', { task: { prompt_template: `{{input}} ${CANARY}` } }));
     const started = await done('POST', '/v1/executions', { agent_id, input: CANARY, context: { large: LARGE } });
     run = String(started.execution_id);

@@ -79,14 +79,14 @@ describe('a node that looks for its sandbox at the start', { timeout: 400_000 },
     return new Started(['--data', join(directory, String(count)), '--config', config], isHidden);
   }
 
-  it('says nothing of it where there is one', async (t) => {
+  it('logs nothing about it where there is one', async (t) => {
     if (missing !== '') return skipWithout(t, missing);
     await using node = await start('', false);
     assert.notEqual(await node.url(), null, node.text);
     assert.doesNotMatch(node.text, /sandbox/);
   });
 
-  it('runs without one where nobody else has a say, and says so in one line', hiding, async () => {
+  it('runs without one where the operator is the only caller, and says so in one line', hiding, async () => {
     await using node = await start('', true);
     assert.notEqual(await node.url(), null, node.text);
     assert.equal(node.text.match(NONE)?.length, 1, node.text);

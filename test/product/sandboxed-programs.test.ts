@@ -49,7 +49,7 @@ describe('programs in a sandbox, on a running node', { ...(await needsSandbox())
       tools: ['fs.*'],
     });
 
-  test('reach what agents may ask at the internal address, and not the figures of the node', async () => {
+  test('sandboxed programs reach the agent calls of the internal address, and not the metrics of the node', async () => {
     const id = await scene.node.run(await deploy('asker'), 'x');
     const { last_output: output, ...status } = await scene.ended(id);
     const said = String(output).trim().split('\n');
@@ -65,7 +65,7 @@ describe('programs in a sandbox, on a running node', { ...(await needsSandbox())
     assert.equal((await fetch(`${url}/metrics`)).status, 200, 'the operator has them');
   });
 
-  test('end with a node that is killed with -9, all of them, and the next life works in the same workspace', async () => {
+  test('sandboxed programs end with a node that is killed with -9, and the restarted node works in the same workspace', async () => {
     const id = await scene.node.run(await deploy('stayer'), 'x');
     await scene.written(id, 'begun');
     const left = () => processesWith(id, new Set());

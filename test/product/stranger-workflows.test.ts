@@ -8,7 +8,7 @@ import { type Answer, objectOf, ProductNode } from './product-node.ts';
 const SECRET = 'the-shared-secret-of-the-shop-4711';
 const YAML = { 'content-type': 'application/yaml' };
 
-describe('a stranger at the workflows of a node', () => {
+describe('an independent client of the workflows of a node', () => {
   let node: ProductNode;
   before(async () => {
     node = await ProductNode.start({ env: { SVC_WEBHOOK_SECRET_SHOP: SECRET } });
@@ -103,7 +103,7 @@ describe('a stranger at the workflows of a node', () => {
     });
   }
 
-  test('neither the secret of a webhook, its signature nor what else its headers prove is told anywhere', async () => {
+  test('neither the secret of a webhook, its signature nor other proving headers are shown anywhere', async () => {
     await deploy('told', { done: { ...DONE, env: { all: '{{json blackboard}} {{json input}}' } } });
     assert.equal((await node.json('PUT', '/v1/stimuli/routes/shop', { workflow: 'told' })).status, 200);
     const taken = await webhook('{"order":1}');
@@ -139,7 +139,7 @@ describe('a stranger at the workflows of a node', () => {
     await until(id, 'completed');
   });
 
-  test('who follows a run over the death of its node sees every event once, in order, and then 204', async () => {
+  test('a client that follows a run over a crash of its node sees every event once, in order, and then 204', async () => {
     const id = await start('gate');
     await until(id, 'waiting_for_human_input');
     const seen: number[] = [];

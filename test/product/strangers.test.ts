@@ -34,7 +34,7 @@ function recordsOf(text: string): { id: number; event: Readonly<Record<string, u
     });
 }
 
-describe('clients that nobody here wrote', async () => {
+describe('third-party clients', async () => {
   const skip = await curlMissing();
   let node: ProductNode;
   let agent = '';
@@ -63,7 +63,7 @@ describe('clients that nobody here wrote', async () => {
     assert.deepEqual(Object.keys(records.at(-1)?.event ?? {}), ['execution_completed']);
   });
 
-  test('curl that was cut goes on behind the last id it saw', { skip }, async () => {
+  test('curl resumes after a cut behind the last id it saw', { skip }, async () => {
     const id = await node.run(agent, 'steady');
     const cut = spawn('curl', ['--silent', '--no-buffer', streamUrl(id)], { stdio: ['ignore', 'pipe', 'ignore'] });
     let text = '';

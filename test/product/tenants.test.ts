@@ -60,7 +60,7 @@ describe('tenants of one node', () => {
     for (const caller of CALLER_NAMES) await tenancy.assertLists(caller);
   }
 
-  test('whatever was done, what is another tenant’s answers as what never was, and no list shows it', async () => {
+  test('after any operations, objects of another tenant answer as ones that never existed, and no list shows them', async () => {
     const property = fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 16 }), async (steps) => {
       for (const one of steps) await take(one);
       await assertWalls(steps[0]?.which ?? 0);
@@ -68,7 +68,7 @@ describe('tenants of one node', () => {
     await fc.assert(property, { numRuns: sample({ normal: 2, long: 6 }), endOnFailure: true });
   });
 
-  test('owners see what others do not: the looks above are not all refused anyway', async () => {
+  test('owners see what others do not, so the answers above are not refusals for all', async () => {
     const agent = await tenancy.deploy('alphaAdmin', 'seen');
     assert.ok(agent !== null);
     const execution = await tenancy.start('alphaUser', agent, 'quick');

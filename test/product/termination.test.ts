@@ -106,7 +106,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a node that is told to end under load does so in order, and nothing is lost', {
+test('a node that is stopped under load stops in order, and nothing is lost', {
   skip,
   timeout: 120_000,
 }, async (t) => {
@@ -156,7 +156,7 @@ test('a node that is told to end under load does so in order, and nothing is los
   assert.equal((await world.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
 });
 
-test('a program that does not end is cut in time, and goes on elsewhere as one in doubt', {
+test('a program that does not end is killed in time, and goes on elsewhere as one in doubt', {
   skip,
   timeout: 120_000,
 }, async (t) => {

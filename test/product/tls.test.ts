@@ -78,7 +78,7 @@ describe('public addresses with TLS', { timeout: 120_000 }, () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('REST and gRPC are served to who trusts the authority, and to nobody in plain text', async () => {
+  test('REST and gRPC are served to clients that trust the authority, and never in plain text', async () => {
     const url = await node.url;
     assert.match(url, /^https:/);
     assert.deepEqual(await ask(`${url}/health/ready`, cas.first), { status: 200, shown: 'first' });
@@ -92,7 +92,7 @@ describe('public addresses with TLS', { timeout: 120_000 }, () => {
     assert.match((await node.internal).url, /^http:/);
   });
 
-  test('no version before TLS 1.2 is spoken, and half a handshake holds nothing up', async () => {
+  test('no version before TLS 1.2 is accepted, and half a handshake blocks nothing', async () => {
     const port = Number(new URL(await node.url).port);
     const old = { ca: cas.first, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     assert.doesNotMatch(await handshake(port, old), /^TLS/);

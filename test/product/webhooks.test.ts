@@ -123,7 +123,7 @@ describe('webhooks of a node', { timeout: 120_000 }, () => {
     });
   }
 
-  test('content up to the limits starts its run, which has all of it; too large is 413', async () => {
+  test('content up to the limits starts a run with all of it; larger content is 413', async () => {
     const sign = SENDERS.digest ?? assert.fail();
     const runOf = async ({ status, text, body }: Answer) => {
       assert.equal(status, 200, text);

@@ -78,7 +78,7 @@ describe('what each role may do, over every route and every method', () => {
     });
   };
 
-  test('a route refuses exactly the callers whose role does not allow it, and everybody without a token', async () => {
+  test('a route refuses exactly the callers whose role does not allow it, and every caller without a token', async () => {
     for (const [operation, { access }] of Object.entries(SURFACE)) {
       const { method, path, ask } = callOf(operation, randomUUID());
       const without = await node.call(method, path, ask);

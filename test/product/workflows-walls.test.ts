@@ -46,7 +46,7 @@ describe('the walls between tenants, over every route there is', () => {
   });
 
   // Before the strangers ask by name: what they name themselves is in traces of their own tenant.
-  test('no list, filter or count of a stranger holds anything of the tenant', async () => {
+  test('no list, filter or count of another tenant contains anything of the tenant', async () => {
     const lists = Object.entries(SURFACE).filter(([name, { access }]) => access === 'read' && !name.includes('{'));
     const filters = [
       `/v1/executions?agent_id=${own.agent}`,
@@ -72,7 +72,7 @@ describe('the walls between tenants, over every route there is', () => {
     assert.ok(Number(body.count) <= 2, `pending: ${body.count}`);
   });
 
-  test('whatever a stranger asks about another tenant’s thing, it answers as one that never was', async () => {
+  test('any request for an object of another tenant answers as for one that never existed', async () => {
     for (const [operation, row] of Object.entries(SURFACE)) {
       if (row.makes || row.access === 'public') continue;
       for (const name of namesFor(operation)) {
@@ -121,7 +121,7 @@ describe('the walls between tenants, over every route there is', () => {
     }
   });
 
-  test('over gRPC another tenant’s judge, agent and route are none', async () => {
+  test('over gRPC a judge, agent or route of another tenant does not exist', async () => {
     const client = clientOf(await tenancy.node.process.grpcAddress);
     for (const caller of STRANGERS) {
       const as = metadataOf(tenancy.headersOf(caller));
@@ -156,7 +156,7 @@ describe('the walls between tenants, over every route there is', () => {
     client.close();
   });
 
-  test('after all that the tenant’s things are as they were, and their owner sees each', async () => {
+  test('after these requests the tenant’s objects are unchanged, and their owner sees each', async () => {
     const looks = Object.entries(SURFACE).filter(([name, { thing }]) => name.startsWith('GET ') && thing !== undefined);
     for (const [operation, { thing }] of looks.filter(([name]) => !name.endsWith('/stream'))) {
       // Everything else is seen by every user of the tenant.

@@ -24,7 +24,7 @@ test('the actors in memory are bounded by number and by size, the least recently
   assert.equal(cache.bytes, 1_000);
 });
 
-test('an actor that grows counts as it is now, and one beyond the bound stays alone', () => {
+test('an actor that grows counts with its present size, and one beyond the bound is kept alone', () => {
   const cache = new ActorCache(systemClock, { actors: 10, bytes: 1_000, idleMs: 60_000 });
   for (const id of ['a', 'b', 'c']) cache.put(activation(id, 100));
   const grown = cache.get(named('a')) ?? assert.fail('a is held');

@@ -61,7 +61,7 @@ const noting =
     },
   });
 
-test('steps that read and take no time are one commit; the ledger has each of their results, and replay the same record', async () => {
+test('read-only steps that end at once share one commit; the ledger has each of their results, and replay the same record', async () => {
   const commits: Commit[] = [];
   const probe = newProbe();
   const node = await startKernelNode({
@@ -96,7 +96,7 @@ test('steps that read and take no time are one commit; the ledger has each of th
   }
 });
 
-test('an effect that acts once begins behind the commit that records its start, whatever its request says', async () => {
+test('a once effect begins after the commit that records its start, whatever its request says', async () => {
   const commits: Commit[] = [];
   const probe = newProbe();
   const begun: number[] = [];
@@ -125,7 +125,7 @@ test('an effect that acts once begins behind the commit that records its start, 
   }
 });
 
-test('an effect runs while its commit is in flight; when that is fenced it is stopped, nothing of it is seen, and it runs again', async () => {
+test('an effect runs while its commit is in flight; when the commit is fenced it is stopped, unseen, and runs again', async () => {
   const probe = newProbe();
   let first = true;
   const node = await startKernelNode({
@@ -156,7 +156,7 @@ test('an effect runs while its commit is in flight; when that is fenced it is st
   }
 });
 
-test('a result that was there before its commit failed counts for nothing: the turn runs again, and its effect with it', async () => {
+test('a result that arrived before its commit failed does not count: the turn and its effect run again', async () => {
   const probe = newProbe();
   let failures = 0;
   const node = await startKernelNode({
@@ -184,7 +184,7 @@ test('a result that was there before its commit failed counts for nothing: the t
   }
 });
 
-test('what an effect sends on its way waits for its commit, and its result comes behind it', async () => {
+test('messages that an effect sends while it runs wait for its commit, and its result comes after them', async () => {
   const commits: Commit[] = [];
   const node = await startKernelNode({
     definitions: [job],

@@ -79,7 +79,7 @@ for (const store of DOCUMENT_STORES)
     });
     after(() => opened?.stop());
 
-    test('what several nodes append at once has one order without gaps, and nothing is lost, whatever answers are', async () => {
+    test('concurrent appends of several nodes have one order without gaps, and none is lost with its answer', async () => {
       const runs = store.name === 'SQLite' ? 20 : 4;
       await fc.assert(
         fc.asyncProperty(
@@ -114,7 +114,7 @@ for (const store of DOCUMENT_STORES)
       );
     });
 
-    test('a reader continues from any place of another, on any node', async () => {
+    test('a reader continues from any position of another, on any node', async () => {
       const [tenant, log, other] = [newTenant(), await open(), await open()];
       await log.append(tenant, ['a', 'b', 'c'].map(change));
       await other.append(tenant, ['d'].map(change));
@@ -125,7 +125,7 @@ for (const store of DOCUMENT_STORES)
         assert.deepEqual((await all(other, tenant, place)).ids, ['a', 'b', 'c', 'd', 'e', 'f'].slice(index + 1));
     });
 
-    test('a place whose changes were removed is gone, and one that is still there is not', async () => {
+    test('a position whose changes were removed is gone, and one that still exists is not', async () => {
       const [tenant, log] = [newTenant(), await open(20)];
       const places: Place[] = [];
       for (let n = 0; n < 60; n += 1) {
@@ -139,7 +139,7 @@ for (const store of DOCUMENT_STORES)
       assert.equal((await all(log, tenant, late)).ids.length, 9);
     });
 
-    test('a place of documents that were restored is gone, also when its number was given again', async () => {
+    test('a position in documents that were restored is gone, also when its number was given again', async () => {
       const [tenant, log] = [newTenant(), await open()];
       await log.append(tenant, [change('a'), change('b')]);
       const place = await log.end(tenant);

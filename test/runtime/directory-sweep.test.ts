@@ -47,7 +47,7 @@ function world(entries: number) {
   return { addresses, directory, tails, calls, meanwhile, sweep: () => sweep.sweep([HOME]) };
 }
 
-test('an entry that leads nowhere goes at the second look, and a page costs one load a partition', async () => {
+test('an entry without an actor is removed at the second sweep, and a page costs one load a partition', async () => {
   const { directory, calls, sweep } = world(200);
   assert.equal(await sweep(), 0);
   assert.deepEqual(calls, { load: 1, backlog: 1 });
@@ -65,7 +65,7 @@ test('an entry whose first message arrives while the sweep removes it stays', as
   assert.equal(directory.get(addresses[0] ?? assert.fail()), THERE);
 });
 
-test('an entry that names another place by now stays', async () => {
+test('an entry that names another partition by now stays', async () => {
   const { addresses, directory, meanwhile, sweep } = world(1);
   await sweep();
   meanwhile.beforeUnplace = (address) => directory.set(address, 'default:7');

@@ -49,7 +49,7 @@ const parkedOn = (gate: Promise<unknown>): EffectHandler =>
   });
 
 describe('effects that wait without a place', () => {
-  test('many times as many as there are places keep no other effect from running, and all end', async () => {
+  test('many more waiting effects than places keep no other effect from running, and all end', async () => {
     const gate = Promise.withResolvers<void>();
     const quick = effect('quick', async () => 'ran');
     await world([parkedOn(gate.promise), quick], async ({ ledger, runner, ask }) => {
@@ -64,7 +64,7 @@ describe('effects that wait without a place', () => {
     });
   });
 
-  test('no more go on at a time than there are places', async () => {
+  test('no more effects continue at a time than there are places', async () => {
     const gate = Promise.withResolvers<void>();
     let going = 0;
     let most = 0;
@@ -84,7 +84,7 @@ describe('effects that wait without a place', () => {
     });
   });
 
-  test('one more than may wait keeps its place instead', async () => {
+  test('an effect over the limit of waiting ones keeps its place instead', async () => {
     const gate = Promise.withResolvers<void>();
     await world(
       [parkedOn(gate.promise)],
@@ -98,7 +98,7 @@ describe('effects that wait without a place', () => {
     );
   });
 
-  test('its claim outlives many usual ones without being renewed as often', async () => {
+  test('the claim of a waiting effect lasts many usual terms without as many renewals', async () => {
     const gate = Promise.withResolvers<void>();
     let kept = 0;
     await world(
@@ -123,7 +123,7 @@ describe('effects that wait without a place', () => {
     );
   });
 
-  test('a cancel reaches one that waits, and nothing of it is sent', async () => {
+  test('a cancel reaches a waiting effect, and nothing of it is sent', async () => {
     await world([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
       const id = await ask('wait');
       await until(() => runner.counts.parked === 1, 'it to wait');
@@ -134,7 +134,7 @@ describe('effects that wait without a place', () => {
     });
   });
 
-  test('a node that stops gives back what may be repeated, and lets the rest be in doubt', async () => {
+  test('a node that stops gives back repeatable effects, and leaves the others in doubt', async () => {
     await world([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
       const again = await Promise.all(Array.from({ length: 3 * PLACES }, () => ask('wait')));
       const once = await ask('wait', 'once');

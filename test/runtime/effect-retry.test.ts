@@ -21,7 +21,7 @@ test('the last attempt, a terminal error and a request without policy are not tr
   assert.equal(retryDelayMs(down, 1, 'repeatable', undefined, random(1)), null);
 });
 
-test('a wait asked for is kept, up to an hour', () => {
+test('a requested wait is respected, up to an hour', () => {
   const wait = (retryAfterMs: number) => new SvcError('rate_limited', undefined, { retryAfterMs });
   assert.equal(retryDelayMs(wait(7_000), 1, 'repeatable', POLICY, random(0)), 7_000);
   assert.equal(retryDelayMs(wait(1e12), 1, 'repeatable', POLICY, random(0)), 3_600_000);

@@ -66,7 +66,7 @@ function lossy(ledger: MemoryEffectLedger): RunnerStore {
 }
 
 describe('the effect runner', { timeout: 60_000 }, () => {
-  test('a store that does what it does not admit gets everything exactly once', async () => {
+  test('with a store that writes and then reports failure, every effect runs exactly once', async () => {
     const flaky = effect('test.flaky', async (_, { progress, attempt }) => {
       await progress(`begin ${attempt}`);
       await progress(`end ${attempt}`);
@@ -102,7 +102,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
   });
 
   for (const mode of ['once', 'repeatable'] as const) {
-    test(`${mode} work goes on while its claim cannot be renewed, and its result counts when no other took it`, async () => {
+    test(`a ${mode} effect goes on while its claim cannot be renewed, and its result counts unless another runner took it`, async () => {
       let silent = false;
       let unheard = 0;
       const between = (ledger: MemoryEffectLedger): RunnerStore => {
@@ -139,7 +139,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     });
   }
 
-  test('a once claim of a runner that is gone and was not seen to end is waited for; a repeatable one is not', async () => {
+  test('a once claim of a missing runner that is not known to be dead is waited for; a repeatable one is not', async () => {
     const act = effect('test.act', async (_, { attempt }) => attempt);
     const ended = { known: false };
     const options = { isGone: async () => true, hasEnded: async () => ended.known, claimTtlMs: 100 };
@@ -160,7 +160,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     await world([act], use, options);
   });
 
-  test('what a runner has claimed it never takes over from itself, also when others take it for dead', async () => {
+  test('a runner never takes over its own claims, also when others take it for dead', async () => {
     const act = effect('test.act', async () => 'again');
     const isDead = async () => true;
     const use = async ({ ledger, queue, runner }: World) => {
@@ -179,7 +179,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     await world([act], use, { isGone: isDead, hasEnded: isDead, claimTtlMs: 100 });
   });
 
-  test('what is lasting keeps its claim for longer than its node keeps its lease, from its start on', async () => {
+  test('a lasting effect keeps its claim for longer than its node keeps its lease, from its start on', async () => {
     const ends = Promise.withResolvers<null>();
     const slow = { ...effect('test.slow', () => ends.promise), lasting: true };
     const use = async ({ ledger, queue }: World) => {
@@ -236,7 +236,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     });
   }
 
-  test('only a cancel tells the work that nobody wants it any more; a node that stops does not', async () => {
+  test('only a cancel tells the handler that its effect is no longer wanted; a stop of the node does not', async () => {
     for (const [end, code] of [
       ['cancel', 'cancelled'],
       ['stop', 'lease_lost'],
@@ -275,7 +275,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     });
   });
 
-  test('what a bug says stays in the log', async () => {
+  test('the message of a bug appears in the log only', async () => {
     const buggy = effect('test.bug', () => Promise.reject(new TypeError('token abc is undefined')));
     await world([buggy], async ({ ledger, queue, faults }) => {
       const job = await openEffect(ledger, { kind: 'test.bug' });

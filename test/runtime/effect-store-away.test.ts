@@ -68,7 +68,7 @@ async function world(
 
 describe('an effect whose store is away', { timeout: 60_000 }, () => {
   for (const mode of ['repeatable', 'once'] as const) {
-    test(`waits for it in the same attempt, without its place, and ends as if it had never been away (${mode})`, async () => {
+    test(`an effect whose store is down waits in the same attempt, without its place, and ends as without the outage (${mode})`, async () => {
       const store = new Store();
       let acted = 0;
       const work = effect('test.work', async (_, { attempt }) => {
@@ -101,7 +101,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     });
   }
 
-  test('waits longer than any number of attempts would have lasted', async () => {
+  test('an effect whose store is down waits longer than all its attempts would have lasted', async () => {
     const store = new Store('limits');
     store.isAway = true;
     const tries = 6;
@@ -153,7 +153,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     });
   });
 
-  test('what a call brought is kept while its store is away: only the store is asked again', async () => {
+  test('the result of a call is kept while its store is down: only the store is asked again', async () => {
     const store = new Store();
     store.isAway = true;
     let acted = 0;
@@ -176,7 +176,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     }
   });
 
-  test('a cancel ends the wait at once, and the work does not begin', async () => {
+  test('a cancel ends the wait for the store at once, and the effect does not begin', async () => {
     const store = new Store();
     store.isAway = true;
     let acted = 0;
@@ -196,7 +196,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     });
   });
 
-  test('its time-out ends the wait as the store that was away, not as work that may have been done', async () => {
+  test('a timeout during the wait reports the store as unavailable, not work that may have been done', async () => {
     const store = new Store();
     store.isAway = true;
     const work = effect('test.work', async () => {
@@ -213,7 +213,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     });
   });
 
-  test('a node that stops gives it back, also of mode once: it has not begun', async () => {
+  test('a node that stops gives a waiting effect back, also one of mode once: it has not begun', async () => {
     const store = new Store();
     store.isAway = true;
     const work = effect('test.work', async () => {
@@ -251,7 +251,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     await world([work], store, use, { unpack, claimTtlMs: 400, renewEveryMs: 100 });
   });
 
-  test('five hundred that wait ask the store once it is back, not before, and all end', async () => {
+  test('five hundred waiting effects ask the store only when it is back, and all end', async () => {
     const store = new Store();
     store.isAway = true;
     const work = effect('test.work', async () => {
@@ -273,7 +273,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     });
   });
 
-  test('wrapped or not, the store behind a failure is found, and only behind failures that may pass', () => {
+  test('a store failure is recognised, wrapped or not, and only as a cause of failures that may pass', () => {
     const away = new SvcError('unavailable', undefined, { store: 'documents' });
     const retry = fc.constantFrom('unavailable', 'deadline_exceeded', 'lease_lost', 'model_unavailable');
     fc.assert(
@@ -289,7 +289,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     assert.equal(storeAway(new Error('no')), null);
   });
 
-  test('a look before the act says that nothing was begun, whatever else went wrong stays as it is', async () => {
+  test('a check before the action says that nothing was begun; other failures stay as they are', async () => {
     const away = new SvcError('unavailable', undefined, { store: 'documents', retryAfterMs: 7 });
     await assert.rejects(beforeActing(Promise.reject(away)), { notBegun: true, store: 'documents', retryAfterMs: 7 });
     const missing = new SvcError('not_found');

@@ -27,16 +27,16 @@ async function swept(dead: readonly string[]): Promise<Record<string, [delayMs: 
   return queued;
 }
 
-test('a sweep enqueues what is due, what is due before the next sweep, and what its runner let go', async () => {
+test('a sweep enqueues effects that are due, that will be due before the next sweep, or that their runner gave back', async () => {
   assert.deepEqual(await swept([]), { due: [0, undefined], soon: [500, undefined], silent: [0, 'life-1'] });
 });
 
-test('what a dead runner had started is enqueued at once, beside the job it took', async () => {
+test('an effect that a dead runner had started is enqueued at once, beside the job it took', async () => {
   const queued = await swept(['b/life-2']);
   assert.deepEqual(queued.kept, [0, 'life-2']);
 });
 
-test('what waits in the queue is handed over once, and again only when the queue may have lost it', async () => {
+test('a queued effect is enqueued once, and again only when the queue may have lost it', async () => {
   const waiting = Array.from({ length: 600 }, (_, n) => row(`waits-${n}`, 'open', 0));
   const handed = new Map<string, HandedOver>();
   const counts = new Map<string, number>();
@@ -65,7 +65,7 @@ test('what waits in the queue is handed over once, and again only when the queue
   assert.deepEqual([...handed.keys()], ['waits-0']);
 });
 
-test('what could not be handed over is handed over by the next sweep', async () => {
+test('an effect that could not be enqueued is enqueued by the next sweep', async () => {
   const handed = new Map<string, HandedOver>();
   const store = { openEffects: async () => [row('due', 'open', 0)], now: async () => NOW };
   let fails = true;

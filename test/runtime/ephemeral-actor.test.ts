@@ -43,7 +43,7 @@ async function used(definition: ActorDefinition) {
   return { node, client, address };
 }
 
-test('a done actor that keeps no archive leaves nothing: no record, no events, no archived documents', async () => {
+test('an ended actor without an archive leaves nothing: no record, no events, no archived documents', async () => {
   const { node, client, address } = await used(ticket(false));
   try {
     assert.equal(await client.read(address), null);
@@ -55,7 +55,7 @@ test('a done actor that keeps no archive leaves nothing: no record, no events, n
   }
 });
 
-test('a done actor of any other kind is read and followed from the archive', async () => {
+test('an ended actor of any other kind is read and followed from the archive', async () => {
   const { node, client, address } = await used(ticket());
   try {
     assert.equal((await client.read(address))?.archived, true);

@@ -9,7 +9,7 @@ const flow = (tenant: string, key = 'agent'): Flow => ({ tenant, key });
 const anyFlow = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), key: fc.constantFrom('x', 'y', 'z') });
 const nameOf = ({ tenant, key }: Flow): string => `${tenant}/${key}`;
 
-describe('a line', () => {
+describe('a fair queue', () => {
   test('tenants take turns, the agents of each take turns, the jobs of an agent come in order', () => {
     const line = new FairLine<string>();
     for (let n = 0; n < 4; n += 1) line.add(flow('a', 'x'), `a/x ${n}`);
@@ -22,7 +22,7 @@ describe('a line', () => {
     assert.equal(line.take(), undefined);
   });
 
-  test('who may not have a place holds nobody back and keeps its turn', () => {
+  test('an item that gets no place delays no other and keeps its turn', () => {
     const line = new FairLine<string>();
     for (const name of ['a', 'b', 'c']) line.add(flow(name), name);
     assert.equal(
@@ -32,7 +32,7 @@ describe('a line', () => {
     assert.equal(line.take(), 'a');
   });
 
-  test('between two of an agent come at most one of each other tenant, and one of each other agent of its own a round', () => {
+  test('between two jobs of an agent run at most one of each other tenant, and one of each other agent of its tenant a round', () => {
     fc.assert(
       fc.property(fc.array(anyFlow, { minLength: 1, maxLength: 80 }), (flows) => {
         const line = new FairLine<Flow>();
@@ -56,7 +56,7 @@ describe('a line', () => {
     );
   });
 
-  test('what gives up waits no more', () => {
+  test('an item that gives up is removed', () => {
     const line = new FairLine<string>();
     line.add(flow('a'), 'one');
     line.delete(flow('a'), 'one');
@@ -78,13 +78,13 @@ describe('places', () => {
     return { time, places: new FairPlaces(count, () => time.now) };
   };
 
-  test('one agent that is alone may have all but a few, and all of a few', () => {
+  test('an agent that is alone may have all but a few places, and all when there are few', () => {
     assert.equal(fill(opened(32).places, flow('a')), 28);
     assert.equal(fill(opened(16).places, flow('a')), 14);
     assert.equal(fill(opened(4).places, flow('a')), 4);
   });
 
-  test('an agent that comes while another of its tenant has all that it may finds a place, and so does another tenant', () => {
+  test('a new agent finds a free place while another agent of its tenant uses its maximum, and so does another tenant', () => {
     const { places } = opened(32);
     fill(places, flow('a', 'hung'));
     assert.ok(places.mayTake(flow('a', 'newcomer')));
@@ -92,7 +92,7 @@ describe('places', () => {
     assert.ok(places.mayTake(flow('b')));
   });
 
-  test('while others are about, an agent has two thirds to three quarters; an hour later it counts as alone again', () => {
+  test('while others are active, an agent has two thirds to three quarters; an hour later it counts as alone again', () => {
     const { places, time } = opened(32);
     places.mayTake(flow('a', 'other'));
     assert.equal(fill(places, flow('a', 'busy')), 23);
@@ -101,7 +101,7 @@ describe('places', () => {
     assert.equal(fill(places, flow('a', 'busy')), 28);
   });
 
-  test('whatever is taken and given back: never more than there are, and a tenant without any gets a free one', () => {
+  test('for any order of takes and returns: never more places than exist, and a tenant without one gets a free one', () => {
     const step = fc.record({ of: anyFlow, takes: fc.boolean() });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 200 }), (count, steps) => {
@@ -151,7 +151,7 @@ describe('the order of jobs in a queue of a fleet', () => {
     }
   }
 
-  test('a tenant or agent that comes late is served among the next, however many jobs another has queued', () => {
+  test('a new tenant or agent is served among the next, however many jobs another has queued', () => {
     const queue = new Queue();
     for (let n = 0; n < 1_000; n += 1) queue.add(flow('a', 'noisy'));
     for (let n = 0; n < 5; n += 1) queue.take();
@@ -171,7 +171,7 @@ describe('the order of jobs in a queue of a fleet', () => {
     assert.ok(ofB >= 40 && ofB <= 60, `${ofB} of 100`);
   });
 
-  test('no job waits for ever: whatever comes while jobs are taken, each is taken', () => {
+  test('every job is taken in the end, whatever other jobs arrive', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ of: anyFlow, takes: fc.boolean() }), { maxLength: 200 }), (steps) => {
         const queue = new Queue();

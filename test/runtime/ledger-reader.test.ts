@@ -91,7 +91,7 @@ class ManyNodes {
 
 const ROUND = 1_795_629_600_000;
 
-test('the next of a list that a thousand nodes wrote may be sent back, and its pages hold each once while it grows', async () => {
+test('the page token of a list that a thousand nodes wrote fits a request, and pages hold each delivery once while it grows', async () => {
   const ledger = new ManyNodes();
   for (let at = 0; at < 2_000; at += 1) ledger.write(at % 1_000, at * 10, ROUND + at * 10);
   const found: number[] = [];
@@ -111,7 +111,7 @@ test('the next of a list that a thousand nodes wrote may be sent back, and its p
   assert.equal(new Set(found).size, found.length);
 });
 
-test('the next of a page that an earlier version answered goes on', async () => {
+test('a page token of an earlier version is still accepted', async () => {
   const ledger = new ManyNodes();
   for (let at = 0; at < 3; at += 1) ledger.write(at, at, ROUND + at);
   const upTo = Object.fromEntries(ledger.segments.map(({ writer, round }) => [writer, round]));

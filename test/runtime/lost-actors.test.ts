@@ -107,7 +107,7 @@ describe('lists of a store that went back, while its partitions are served', () 
     assert.deepEqual(await found(), listed(10));
   });
 
-  test('an actor that ends between the look at its list and the look at its record stays ended', async () => {
+  test('an actor that ends between the read of its list and the read of its record stays ended', async () => {
     await runs.put(listed(11));
     await check(async () => {
       await runs.put(listed(12, 'ended'));
@@ -144,7 +144,7 @@ describe('lists of a store that went back, while its partitions are served', () 
     assert.deepEqual(await found(), listed(12, 'ended'));
   });
 
-  test('an actor that starts again while it is taken off is listed', async () => {
+  test('an actor that starts again while its list entry is removed is listed', async () => {
     await runs.put(listed(11));
     let looks = 0;
     await check(async () => {

@@ -116,7 +116,7 @@ test('following an ended actor from its end, or from behind it, ends at once', a
   assert.equal(followers, 0);
 });
 
-test('a follower that leaves gives its subscription back; silence is told by nulls', async () => {
+test('a follower that leaves gives its subscription back; it receives nulls while no event comes', async () => {
   const to = fresh('counter');
   const stream = node.runtime.client.follow(to, 0, { signal: AbortSignal.timeout(20_000), heartbeatMs: 20 });
   for await (const event of stream) {

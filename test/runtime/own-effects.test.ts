@@ -89,7 +89,7 @@ test('a result whose turns cannot be committed with it is sent, and the error is
   assert.equal(probe.begun.length, 1);
 });
 
-test('an effect whose commit was answered late is not begun when its claim is another’s by then', async () => {
+test('an effect whose commit was answered late is not begun when another runner has its claim by then', async () => {
   const ledger = new MemoryEffectLedger();
   let take: RunJob | null = null;
   const queue = {

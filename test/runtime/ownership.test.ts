@@ -53,7 +53,7 @@ const pool = (name: string, partitions: number): Partition[] =>
 const settings = { partitions: 2, systemPartitions: 1 };
 const holds = (node: KernelNode, partition: Partition): boolean => node.runtime.held().includes(partition);
 
-test('a lease that is slow to come keeps the others from no renewal', async () => {
+test('a slow grant of a lease delays no renewal of the others', async () => {
   const slow = Promise.withResolvers<void>();
   let hang = false;
   let hanging = false;
@@ -86,7 +86,7 @@ test('a lease that is slow to come keeps the others from no renewal', async () =
   }
 });
 
-test('a lease that cannot be renewed is given up alone', async () => {
+test('a lease that cannot be renewed is released alone', async () => {
   let away = false;
   let grants = 0;
   const refuse = (partition: Log): void => {
@@ -140,7 +140,7 @@ test('a node that cannot renew its node lease is not ready, and serves what the 
   }
 });
 
-test('a partition whose lease cannot be had keeps no other from being taken', async () => {
+test('a partition whose lease cannot be acquired keeps no other from being acquired', async () => {
   const node = await startKernelNode({
     definitions: [counter],
     settings: { ...settings, partitions: 100 },
@@ -240,7 +240,7 @@ test('a partition kept for an actor goes when this node may not serve its pool a
   }
 });
 
-test('what starts here is spread over the partitions that are held here', async () => {
+test('actors that start on a node are spread over the partitions that it holds', async () => {
   const node = await startKernelNode({ definitions: [traveller], settings: { ...settings, partitions: 8 } });
   try {
     const places = new Set<Partition>();
@@ -254,7 +254,7 @@ test('what starts here is spread over the partitions that are held here', async 
   }
 });
 
-test('a node whose id another process took never takes its seat again, also when that one is gone', async () => {
+test('a node whose id another process took never becomes a member again, also when that process is gone', async () => {
   let code: 'conflict' | 'lease_lost' | null = null;
   let joined = 0;
   let refused = 0;
@@ -305,7 +305,7 @@ test('a timer is not late for one of another partition that cannot be fired', as
   }
 });
 
-test('however many ring, a node asks once more and no oftener', async () => {
+test('a node polls once more for any number of notifications', async () => {
   const first = Promise.withResolvers<void>();
   let asked = 0;
   let slow = false;
@@ -335,7 +335,7 @@ test('however many ring, a node asks once more and no oftener', async () => {
   }
 });
 
-test('an actor that was told to live here lives here for whoever is told so next, at its home as well', async () => {
+test('an actor that was placed on the local node stays there for the next local placement, also at its home partition', async () => {
   const node = await startKernelNode({ definitions: [traveller], settings: { ...settings, partitions: 1 } });
   try {
     const address = addressOf('traveller', 'acme', randomUUID());

@@ -116,7 +116,7 @@ test('a state whose stored payload is missing is dead-lettered alone: lists, arc
   }
 });
 
-test('stored payloads that are away are waited for: nothing is dead-lettered, and lists are complete afterwards', async () => {
+test('stored payloads that are unavailable are waited for: nothing is dead-lettered, and lists are complete afterwards', async () => {
   let isAway = false;
   const node = await startKernelNode({
     definitions: [heap],
@@ -145,7 +145,7 @@ test('stored payloads that are away are waited for: nothing is dead-lettered, an
   }
 });
 
-test('an entry nobody can read is dead-lettered and keeps nothing else from its list after a restart', async () => {
+test('an entry that cannot be read is dead-lettered and keeps nothing else from its list after a restart', async () => {
   let isDown = true;
   const node = await startKernelNode({
     definitions: [listed],
@@ -176,7 +176,7 @@ test('an entry nobody can read is dead-lettered and keeps nothing else from its 
   }
 });
 
-test('what happened while documents were away is in the lists and the ledger when they are back', async () => {
+test('changes made while documents were down are in the lists and the ledger when they are back', async () => {
   let isDown = true;
   const node = await startKernelNode({
     definitions: [job, counter],

@@ -43,7 +43,7 @@ describe('retention over random runs, ages, sizes and tenants', { timeout: 120_0
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('what must remain remains, and nothing else', async () => {
+  test('retention keeps exactly the records that must remain', async () => {
     const actors = await ports.documents.collection<ArchivedActor>(ARCHIVED_ACTORS);
     await fc.assert(
       fc.asyncProperty(fc.array(Archived, { maxLength: 40 }), rule, rule, async (made, general, own) => {

@@ -133,7 +133,7 @@ describe('states that commits have replaced', () => {
     assert.deepEqual([discarded, warnings.length], [['@acme/1', '@acme/2'], 2]);
   });
 
-  it('are let go when one cannot be deleted at all', async () => {
+  it('are given up when one cannot be deleted at all', async () => {
     const { clock, discarded, warnings, faults, states, add } = scene();
     faults.push(new Error('broken'));
     add('@acme/1');
@@ -153,7 +153,7 @@ describe('states that commits have replaced', () => {
     assert.deepEqual(discarded, ['@acme/1']);
   });
 
-  it('hold a bounded part of memory, and what is not remembered is told', async () => {
+  it('take a bounded part of memory, and the number of forgotten ones is reported', async () => {
     const { clock, discarded, warnings, states, add } = scene();
     for (let n = 0; n < 50_100; n += 1) add(`@acme/${n}`);
     assert.equal(states.size, 50_000);

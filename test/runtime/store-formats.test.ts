@@ -79,7 +79,7 @@ describe('formats of stores', () => {
         for (const made of directories) await rm(made, { recursive: true, force: true });
       });
 
-      it('note who wrote them; an older program may write beside until the contraction, and is refused from then on', async () => {
+      it('a store records which version wrote it; an older program may still write until the contraction, and is refused then', async () => {
         const dataDir = await directory();
         assert.deepEqual(await notes(dataDir), kind === 'SQLite' ? [MIN_READER, MIN_READER] : [1, 1]);
         const pools = () => opened(dataDir, ({ store }) => store.pools());
@@ -103,7 +103,7 @@ describe('formats of stores', () => {
         }
       });
 
-      it('that a later version left are refused by the names of both versions, wherever they are, and nothing is written', async () => {
+      it('that a later version wrote are refused with both versions named, wherever they are, and nothing is written', async () => {
         const dataDir = await directory();
         await opened(dataDir, async () => {});
         const file = join(dataDir, 'format.json');
@@ -132,7 +132,7 @@ describe('formats of stores', () => {
         if (redis !== null) await redis.hset('svc:facts', formatFact(9), JSON.stringify(BESIDE));
       });
 
-      it('of a newer version that still writes what this one reads are no hindrance', async () => {
+      it('of a newer version that still writes this version’s format are accepted', async () => {
         const dataDir = await directory();
         await opened(dataDir, ({ store }) => store.keepFact(formatFact(9), JSON.stringify(BESIDE)));
         await opened(dataDir, async () => {});

@@ -61,7 +61,7 @@ function scene(options: Partial<TargetGatesOptions> = {}) {
 }
 
 describe('the gate of a target', () => {
-  test('opens after five calls in a row without an answer, and that of no other target', async () => {
+  test('the circuit of a target opens after five calls in a row without an answer, and no other circuit does', async () => {
     const { gates, fail, call, told, begun } = scene();
     await fail('one', 4);
     await call('one').end('alive');
@@ -76,7 +76,7 @@ describe('the gate of a target', () => {
     await other.end('alive');
   });
 
-  test('what says nothing about its target neither opens nor closes it', async () => {
+  test('a failure that is not the target’s neither opens nor closes the circuit', async () => {
     const { gates, call, fail } = scene();
     for (let n = 0; n < 10; n += 1) await call('one').end('unknown');
     assert.equal(gates.isOpen('one'), false);
@@ -84,7 +84,7 @@ describe('the gate of a target', () => {
     assert.equal(gates.isOpen('one'), true);
   });
 
-  test('an open one lets one call at a time probe, with growing pauses; what waits says for what', async () => {
+  test('an open circuit lets one call at a time probe, with growing pauses; waiting calls name their target', async () => {
     const { gates, fail, call, clock, begun } = scene();
     await fail('one', 5);
     begun.length = 0;
@@ -102,7 +102,7 @@ describe('the gate of a target', () => {
     assert.deepEqual(probes, [1_000, 2_000, 4_000, 5_000]);
   });
 
-  test('a caller that is alone at an open one is its probe at once', async () => {
+  test('a caller that is alone at an open circuit is its probe at once', async () => {
     const { fail, call, clock, begun } = scene();
     await fail('one', 5);
     begun.length = 0;
@@ -113,7 +113,7 @@ describe('the gate of a target', () => {
     assert.equal(await alone.over, true);
   });
 
-  test('the first answer closes it, and all go on, as many at a time as may', async () => {
+  test('the first answer closes the circuit, and all calls go on, as many at a time as allowed', async () => {
     const { gates, fail, call, clock, begun, told } = scene();
     await fail('one', 5);
     begun.length = 0;
@@ -127,7 +127,7 @@ describe('the gate of a target', () => {
     assert.deepEqual(await Promise.all(calls.map(({ over }) => over)), Array(6).fill(true));
   });
 
-  test('its calls are shared: an agent that comes finds one free, and those that wait take turns', async () => {
+  test('the calls of a target are shared fairly: a new agent finds one free, and waiting ones take turns', async () => {
     const { call, begun } = scene({ most: 32 });
     const noisy = Array.from({ length: 40 }, () => call('one', 'noisy'));
     await settled();
@@ -143,7 +143,7 @@ describe('the gate of a target', () => {
     assert.deepEqual(await Promise.all(all.map(({ over }) => over)), Array(42).fill(true));
   });
 
-  test('a call that is stopped while it waits takes nobody’s turn', async () => {
+  test('a call that is stopped while it waits uses up no turn', async () => {
     const { call, begun, gates } = scene({ most: 1 });
     const first = call('one');
     const stopped = call('one');
@@ -157,7 +157,7 @@ describe('the gate of a target', () => {
     assert.equal(await last.over, true);
   });
 
-  test('a call that hears nothing for two seconds goes on without a place, one that has heard keeps it', async () => {
+  test('a call without an answer for two seconds gives up its place, one with a partial answer keeps it', async () => {
     const clock = new HandClock();
     const gates = new TargetGates({ clock, most: 4 });
     const parked: string[] = [];
@@ -188,7 +188,7 @@ describe('the gate of a target', () => {
     }
   });
 
-  test('whatever happens: never more calls than may be, and once the target answers every call has ended', async () => {
+  test('for any sequence: never more calls than allowed, and once the target answers every call has ended', async () => {
     const word = fc.constantFrom<CallWord>('alive', 'failed', 'unknown');
     const step = fc.oneof(
       fc.record({ call: fc.constantFrom('x', 'y', 'z') }),

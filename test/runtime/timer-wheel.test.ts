@@ -63,7 +63,7 @@ test('each partition is due by the clock of its own store, also when that is set
   assert.deepEqual(fired, ['default:0', 'default:1']);
 });
 
-test('what is noted while a partition fires is not forgotten by the answer', () => {
+test('timers that are set while a partition fires are kept after the answer', () => {
   const clock = new HandClock();
   const fired: number[] = [];
   const wheel = new TimerWheel(clock, clock.now, () => fired.push(clock.now()));

@@ -130,7 +130,7 @@ describe('a trace', () => {
     );
   });
 
-  test('counts what many actors do, whatever each of them sees of it', () => {
+  test('counts the deliveries of many actors, whatever each of them sees', () => {
     const world = new World(call('hub/t/1', 'Begin', {}));
     world.run(15_000);
     // Each walker has 500 deliveries and the hub one more: none of them sees 10,000.

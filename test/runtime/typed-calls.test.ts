@@ -113,7 +113,7 @@ describe('a definition', () => {
     assert.deepEqual(driver.state, { value: 0 });
   });
 
-  test('with a message nobody handles, or a handler of no message, is refused by name', () => {
+  test('with a message without a handler, or a handler without a message, is refused by name', () => {
     const shape = { kind: 'odd', version: 1, state: State, initial: () => ({ value: 0 }), events: {} };
     const messages = { Add: z.object({}) };
     const incomplete: { Add: () => { value: number } } = JSON.parse('{}');
@@ -125,7 +125,7 @@ describe('a definition', () => {
     assert.throws(() => defineActor({ ...shape, messages, on }), /odd: "messages" has no schema for handler Remove/);
   });
 
-  test('is not served with one store of two', async () => {
+  test('is not served with only one of the two stores', async () => {
     const options = { dataDir: '/nowhere', actors: [counter] };
     await assert.rejects(
       startRuntime({ ...options, redis: ['redis://127.0.0.1:1'] }),

@@ -8,7 +8,7 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const to = addressOf('counter', 'acme', 'one');
 
-test('what is held and not read is an alarm in readiness, log and status, and is taken anew until it is read', async () => {
+test('a held partition that is not read raises an alarm in readiness, log and status, and is acquired again until it is read', async () => {
   let blind = false;
   let grants = 0;
   const node = await startKernelNode({
@@ -44,7 +44,7 @@ test('what is held and not read is an alarm in readiness, log and status, and is
   }
 });
 
-test('a mailbox that is worked at is no alarm, however long that takes', async () => {
+test('a mailbox that makes progress raises no alarm, however long that takes', async () => {
   const slow = Promise.withResolvers<void>();
   let hold = false;
   let looks = 0;

@@ -45,7 +45,7 @@ describe('authenticator', () => {
     await assert.rejects(at.authenticate({}, at.key), refusedAs('unauthenticated'));
   });
 
-  it('asks the provider at most once per cool-down for kids nobody knows', async () => {
+  it('asks the provider at most once per cool-down for unknown kids', async () => {
     await using at = await realmAuthenticator();
     await at.authenticate();
     const stranger = await signingKey('stranger');
@@ -57,7 +57,7 @@ describe('authenticator', () => {
     assert.equal(at.provider.fetches, 2);
   });
 
-  it('goes on with the last keys while the provider is down, up to the stale limit', async () => {
+  it('authentication goes on with the last keys while the provider is down, up to the stale limit', async () => {
     await using at = await realmAuthenticator();
     await at.authenticate();
     at.provider.status = 500;

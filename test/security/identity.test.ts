@@ -27,19 +27,19 @@ describe('identity of a token', () => {
     assert.deepEqual([found.kind, found.tenant, found.tier], ['service_account', 'svc-system', 'free']);
   });
 
-  it('a token that says nothing of a person is no service account, whatever it is called', () => {
+  it('a token without claims of a person is no service account, whatever its name', () => {
     for (const claims of [{ azp: 'ci' }, { azp: 'ci', preferred_username: 'service-account-ci' }, {}]) {
       const found = identity('system', claims, 'acme');
       assert.deepEqual([found.kind, found.tenant, found.roles], ['operator', 'svc-system', []]);
     }
   });
 
-  it('a client with a role that nobody knows gets nothing', () => {
+  it('a client with an unknown role gets no rights', () => {
     const found = identity('system', { azp: 'ci', svc_role: 'svc:god' }, 'acme');
     assert.deepEqual([found.kind, found.tenant, found.roles], ['operator', 'svc-system', []]);
   });
 
-  it('X-Tenant-Id moves a service account to the tenants named to it, and nobody else', () => {
+  it('X-Tenant-Id moves a service account to its allowed tenants only, and no other caller', () => {
     const service = { svc_role: 'svc:service' };
     const refused = (error: unknown): boolean => error instanceof SvcError && error.code === 'forbidden';
     assert.throws(() => identity('system', service, 'acme'), refused, 'no tenant was named');

@@ -50,7 +50,7 @@ async function serve(nodeTokens?: NodeTokens) {
 }
 
 describe('GET /.well-known/jwks.json', () => {
-  it('shows the public keys of all controllers to anybody, for a minute', async () => {
+  it('shows the public keys of all controllers to every caller, for a minute', async () => {
     await using at = await fleet();
     const [one, two] = [at.controller(), at.controller()];
     await one.tokens.issue(node);
@@ -65,7 +65,7 @@ describe('GET /.well-known/jwks.json', () => {
     assert.equal((await fetch(rest.jwksUri, { method: 'POST' })).status, 405);
   });
 
-  it('is all that another implementation needs to verify a token', async () => {
+  it('lets another implementation verify a token without anything else', async () => {
     await using at = await fleet();
     const { tokens } = at.controller();
     const { token } = await tokens.issue(node);

@@ -254,7 +254,7 @@ describe('several controllers', () => {
   });
 });
 
-describe('keys nobody knows', () => {
+describe('unknown keys', () => {
   it('500 tokens of unknown keys at once cause at most two looks at the documents', async () => {
     await using at = await forge();
     await at.tokens.verify(at.token);
@@ -269,7 +269,7 @@ describe('keys nobody knows', () => {
     assert.ok(at.documents.finds - before <= 2, `${at.documents.finds - before} looks`);
   });
 
-  it('unknown keys that come one after the other share the look of their second', async () => {
+  it('successive unknown keys share one read per second', async () => {
     await using at = await forge();
     await at.tokens.verify(at.token);
     const before = at.documents.finds;
@@ -285,7 +285,7 @@ describe('keys nobody knows', () => {
     assert.ok(at.documents.finds - before <= 2, `${at.documents.finds - before} looks`);
   });
 
-  it('a good token of a new key is not refused because rubbish used up the look of this second', async () => {
+  it('a good token of a new key is not refused because bad tokens used up the read of this second', async () => {
     await using at = await fleet();
     const [one, two] = [at.controller(), at.controller()];
     const rubbish = jwt({ alg: 'RS256', kid: 'A'.repeat(43) }, {}, stranger.privateKey);
@@ -294,7 +294,7 @@ describe('keys nobody knows', () => {
     await two.tokens.verify(token);
   });
 
-  it('while the documents are down a known key verifies and an unknown one is unavailable, not bad', async () => {
+  it('while the documents are down a known key verifies and an unknown one is unavailable, not invalid', async () => {
     await using at = await fleet();
     const [one, two, three] = [at.controller(), at.controller(), at.controller()];
     const known = await one.tokens.issue(node);
@@ -312,7 +312,7 @@ describe('keys nobody knows', () => {
     await assert.rejects(late.tokens.verify(unknown.token), failsAs('unavailable'));
   });
 
-  it('a document that is no key of ours verifies nothing and stops nobody', async () => {
+  it('a document that is no key of the service verifies nothing and harms no other key', async () => {
     await using at = await fleet();
     const one = at.controller();
     const { token } = await one.tokens.issue(node);

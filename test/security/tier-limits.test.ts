@@ -98,7 +98,7 @@ describe('settings', () => {
     assert.equal(shown(settings, user({ subject: 'free' }), 'agent_executions'), 'none');
   });
 
-  test('of patterns that match a tool the narrowest counts, whoever set it', () => {
+  test('of the patterns that match a tool the narrowest counts, at whichever level it was set', () => {
     const settings = {
       tenants: { acme: { tools: { 'fs.read': { minute: 5 }, 'mcp.a.*': { hour: 6 }, 'fs.*': { hour: 1 } } } },
       users: { ada: { tools: { '*': { minute: 1 } } } },
@@ -189,7 +189,7 @@ describe('limits of a user', () => {
     await tiers.take(principal, 'tool:web.fetch');
   });
 
-  test('more at once than a window holds is said to be hopeless, and takes nothing', async () => {
+  test('a request for more than a window holds is refused for good, and takes nothing', async () => {
     const tiers = createTierLimits({ limits, settings: none });
     const principal = user({ subject: 'greedy' });
     const error = await refusal(tiers.take(principal, 'model_tokens', 20_001));
@@ -197,7 +197,7 @@ describe('limits of a user', () => {
     await tiers.take(principal, 'model_tokens', 20_000);
   });
 
-  test('who has no limits is never counted', async () => {
+  test('a caller without limits is never counted', async () => {
     const tiers = createTierLimits({
       limits: { take: () => assert.fail('it was counted'), read: async () => [], close: async () => {} },
       settings: none,

@@ -122,7 +122,7 @@ describe('signing keys in a transit engine', () => {
     await keys.close();
   });
 
-  it('a rotation by somebody else is taken with the next signature, and node tokens name the key that signed', async () => {
+  it('a rotation by another process is used from the next signature on, and node tokens name the key that signed', async () => {
     await using at = await scene();
     await using nodes = await fleet();
     const keys = at.open();
@@ -140,7 +140,7 @@ describe('signing keys in a transit engine', () => {
 });
 
 describe('a key service that does not do as it should', () => {
-  it('a token of the AppRole that has run out is followed by one login, whoever notices', async () => {
+  it('an expired token of the AppRole causes one login, however many calls notice it', async () => {
     await using at = await scene('approle');
     const keys = at.open();
     await keys.sign(DATA);

@@ -64,7 +64,7 @@ describe('a call of a tool', () => {
     await assert.rejects(down.call('fs.list', {}), { code: 'unavailable' });
   });
 
-  test('that breaks off in the middle is tried again only where it may be repeated', async () => {
+  test('that breaks off in the middle is retried only where it may be repeated', async () => {
     const broken = async (): Promise<never> => Promise.reject(new SvcError('unavailable', 'the store is down'));
     const tools = [defineTool(fsRead, broken), defineTool(fsDelete, broken)];
     await using breaking = await toolsUnderTest({ effect: { tools } });

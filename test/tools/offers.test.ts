@@ -96,7 +96,7 @@ describe(`${CONTEXTS.length} contexts × ${names.length} tools: each is offered 
     }
   });
 
-  test('what is not offered is not called either', async () => {
+  test('a tool that is not offered cannot be called either', async () => {
     const policy = createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings([]) });
     for (const [letter, , ask] of CONTEXTS) {
       const grant = await ask();

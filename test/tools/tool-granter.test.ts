@@ -70,7 +70,7 @@ describe('a grant', () => {
     assert.equal((await all.offer('fs.read'))?.source, 'builtin');
   });
 
-  test('notices a tool that changes', async () => {
+  test('a grant notices a tool that changes', async () => {
     const before = await granter({ mcp: servers(tool()) }).offer('files.read');
     const after = await granter({ mcp: servers(tool({ description: 'Reads, and sends it away' })) }).offer(
       'files.read',
@@ -100,7 +100,7 @@ describe('a grant', () => {
     assert.deepEqual([grant.tools, grant.mcp_servers, grant.ceilings], [[], ['filesystem'], ceilings]);
   });
 
-  test('leaves out what the node cannot run', async () => {
+  test('a grant excludes tools that the node cannot run', async () => {
     const offered = names(await granter({ without: new Set(['web.search']) }).grant(TENANT, everyTool()));
     assert.ok(!offered.includes('web.search') && offered.includes('web.fetch'));
   });
@@ -138,7 +138,7 @@ describe('judges', () => {
     assert.equal([...SKIP_JUDGE.values()].filter((skip) => !skip).length, 19);
   });
 
-  test('the operator’s word counts, by name or alias, and not that of a dispatcher that is off', async () => {
+  test('the operator’s setting counts, by name or alias, and not that of a dispatcher that is off', async () => {
     const skip = async (dispatchers: unknown) => {
       const offers = await granter({ dispatchers: BuiltinDispatchers.parse(dispatchers) }).list(
         await granter().grant(TENANT, everyTool()),

@@ -53,7 +53,7 @@ function refusalOf(admission: Admission): SvcError {
 }
 
 describe('admission of starts', () => {
-  test('a number of them is always taken, however slow they are; one more is overloaded with a time to come back', async () => {
+  test('a fixed number of starts is always accepted, however slow they are; one more is overloaded with a time to retry', async () => {
     const { admission, offer, clock } = scene();
     assert.equal(offer(10), 4);
     await clock.pass(60_000);
@@ -63,7 +63,7 @@ describe('admission of starts', () => {
     assert.deepEqual(admission.counts, { inFlight: 4, limit: 4, refused: 7 });
   });
 
-  test('those that are refused come back at different times, after one to four seconds', () => {
+  test('refused callers get different times to retry, one to four seconds', () => {
     const { admission, offer } = scene();
     offer(4);
     const times = Array.from({ length: 200 }, () => refusalOf(admission).retryAfterMs ?? 0);
@@ -71,7 +71,7 @@ describe('admission of starts', () => {
     assert.ok(new Set(times).size > 50, 'they are spread');
   });
 
-  test('more are taken as long as they wait no longer than they may at the rate at which starts end', async () => {
+  test('more starts are accepted as long as their wait stays within the limit at the current rate', async () => {
     const { offer, end, clock, admission, waiting } = scene();
     // 100 end in a second.
     for (let n = 0; n < 1_000; n += 1) {
@@ -91,7 +91,7 @@ describe('admission of starts', () => {
     assert.ok(admission.counts.limit <= 12, `the limit is ${admission.counts.limit}`);
   });
 
-  test('many may come at once; when they stay, only those that wait no longer than they may are taken until it is calm', async () => {
+  test('many starts may come at once; while they last, only starts with a short enough wait are accepted', async () => {
     const { offer, end, clock, admission, waiting } = scene(BURST);
     assert.equal(offer(2_000), 600);
     // 100 end in a second, and clients that were refused come again and again.
@@ -115,7 +115,7 @@ describe('admission of starts', () => {
     assert.equal(admission.counts.limit, 600);
   });
 
-  test('what a start takes while few are under way is no waiting: stores that are slow do not make it let in fewer and fewer', async () => {
+  test('the duration of a start while few run is not counted as waiting: slow stores do not shrink admission', async () => {
     const { offer, end, clock, waiting } = scene(BURST);
     // Each takes two seconds, however many are under way; clients come again and again.
     const ends: number[] = [];
@@ -128,7 +128,7 @@ describe('admission of starts', () => {
     assert.ok(waiting.length > 300, `${waiting.length} are under way`);
   });
 
-  test('what has ended twice is counted once', () => {
+  test('a start that ends twice is counted once', () => {
     const { admission } = scene();
     const ended = admission.enter();
     admission.enter();
@@ -137,7 +137,7 @@ describe('admission of starts', () => {
     assert.equal(admission.counts.inFlight, 1);
   });
 
-  test('the log is told when it begins to refuse, and once after five seconds without a refusal', async () => {
+  test('the log says when refusals begin, and once after five seconds without a refusal', async () => {
     const { offer, end, clock, told } = scene();
     offer(5);
     await clock.pass(500);
@@ -150,7 +150,7 @@ describe('admission of starts', () => {
     assert.deepEqual(told, [true, false]);
   });
 
-  test('whatever comes and ends: never fewer than always taken, never beyond the limit, nothing refused while there is room', async () => {
+  test('for any starts and ends: never fewer than always accepted, never over the limit, no refusal while there is room', async () => {
     const step = fc.record({ comes: fc.nat(40), ends: fc.nat(40), passesMs: fc.integer({ min: 1, max: 2_000 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {

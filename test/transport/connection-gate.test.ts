@@ -27,7 +27,7 @@ async function crowd(port: number, count: number): Promise<{ readonly kept: read
 }
 
 describe('connections of a listener', () => {
-  test('stay below the descriptors of the process, with a reserve', () => {
+  test('connections stay below the descriptors of the process, with a reserve', () => {
     assert.equal(mostConnections({ connections: 10, descriptorShare: 0.5 }), 10);
     const half = mostConnections({ connections: 1e9, descriptorShare: 0.5 });
     assert.equal(half, Math.floor(mostConnections({ connections: 1e9, descriptorShare: 1 }) / 2));

@@ -66,7 +66,7 @@ describe('keys of starts', () => {
     assert.notEqual(await keys.idFor(keyOf(program, 'k'), 'body'), first);
   });
 
-  test('of users and starts that run together do not meet: no text of one is another one', async () => {
+  test('of different users and starts never collide when their texts are joined', async () => {
     const keys = await startKeys();
     const ids = new Set<string>();
     for (const [subject, key] of [
@@ -90,7 +90,7 @@ describe('keys of starts', () => {
     assert.equal(await keys.find(keyOf(user('amy', 'four'), 'order-7')), null);
   });
 
-  test('from before there were documents are found by who started them, and by nobody else', async () => {
+  test('keys that are older than their documents are found by their caller, and by no other', async () => {
     const [ann, amy] = [user('ann', 'kept'), user('amy', 'kept')];
     const id = executionIdFor('kept', 'old');
     const keys = await startKeys(new Map([[id, ann]]));
@@ -100,7 +100,7 @@ describe('keys of starts', () => {
     assert.equal(await keys.idFor(keyOf(amy, 'old'), 'body'), others);
   });
 
-  test('from before there were documents, of what has ended, are found where there is one caller only', async () => {
+  test('keys of ended starts that are older than their documents are found where there is one caller only', async () => {
     const id = executionIdFor('kept', 'ended');
     const keys = await startKeys(new Map([[id, null]]));
     assert.notEqual(await keys.idFor(keyOf(user('ann', 'kept'), 'ended'), 'body'), id);

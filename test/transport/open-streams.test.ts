@@ -15,7 +15,7 @@ function fill(streams: OpenStreams, caller: string, tenant: string): [count: num
 }
 
 describe('event streams that are open', () => {
-  test('one caller has a tenth, one tenant a quarter, and nobody closes them to the others', () => {
+  test('one caller may have a tenth of the streams, one tenant a quarter, so that others can always open one', () => {
     const streams = new OpenStreams(1_000);
     assert.deepEqual(fill(streams, 'ann', 'acme'), [100, 'rate_limited']);
     assert.deepEqual(fill(streams, 'amy', 'acme'), [100, 'rate_limited']);

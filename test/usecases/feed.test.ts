@@ -91,7 +91,7 @@ for (const store of DOCUMENT_STORES)
       );
     });
 
-    test('a reader too far behind is told to read again, and gets what comes later', async () => {
+    test('a reader too far behind gets a reset, and then what comes later', async () => {
       const [tenant, side] = [newTenant(), await openSide(documents(), { kept: 20 })];
       const reader = new FeedReader(operator(tenant));
       await reader.connect(side);
@@ -135,7 +135,7 @@ describe('what a reader of the feed gets', () => {
       .map(({ name, content }) => `${name} ${'id' in content ? Number(String(content.id).slice(0, 8)) : ''}`.trim());
   }
 
-  test('neither another owner’s runs nor their removals, nor anything of another tenant', async () => {
+  test('a reader of the feed gets neither another owner’s runs nor their removals, nor anything of another tenant', async () => {
     const write = async (): Promise<void> => {
       await change(side, 'walls', 1, { owner: 'ann' });
       await change(side, 'walls', 2, { owner: 'bob' });
@@ -231,7 +231,7 @@ describe('what a reader of the feed gets', () => {
     await reader.cut();
   });
 
-  test('200 readers of a tenant on one node cost hardly more looks at the log than one', async () => {
+  test('200 readers of a tenant on one node cost hardly more reads of the log than one', async () => {
     const alone = await openSide(opened?.documents ?? assert.fail());
     const readers = Array.from({ length: 200 }, () => new FeedReader(operator('crowd')));
     await Promise.all(readers.map((reader) => reader.connect(alone)));

@@ -17,7 +17,7 @@ const VALUES: readonly (readonly [string, unknown])[] = [
 ];
 
 for (const [title, value] of VALUES) {
-  test(`written and hashed in pieces it is what it is in one: ${title}`, async () => {
+  test(`a value written and hashed in pieces equals the value written at once: ${title}`, async () => {
     assert.ok((await jsonInTurns(value)) === JSON.stringify(value));
     assert.equal(await hashInTurns(value), canonicalHash(value));
   });

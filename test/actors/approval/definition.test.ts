@@ -33,7 +33,7 @@ const names = (actor: ActorDriver): string[] => actor.events.map(({ name }) => n
 const isDone = ({ state }: ActorDriver): boolean => approvalActor.done?.(approvalActor.state.parse(state)) === true;
 
 describe('approval', () => {
-  test('the asker hears that it is open, and then the answer with its own context', () => {
+  test('the asking actor receives the open approval, and then the answer with its own context', () => {
     const actor = asked();
     assert.deepEqual(words(actor.turns[0] ?? assert.fail()), [
       heard({ kind: 'opened', payload: null, feedback: null }),
@@ -46,7 +46,7 @@ describe('approval', () => {
     assert.equal(actor.timers.size, 0);
   });
 
-  test('one answer wins: every later one is a conflict and changes nothing', () => {
+  test('the first answer counts: every later one is a conflict and changes nothing', () => {
     const actor = asked();
     actor.send('Answer', yes);
     const before = actor.state;
@@ -55,7 +55,7 @@ describe('approval', () => {
     assert.equal(actor.events.length, 2);
   });
 
-  test('the same question again changes nothing, also after the answer', () => {
+  test('a repeated request for the same approval changes nothing, also after the answer', () => {
     const actor = asked();
     assert.deepEqual(actor.send('Ask', { ...ask, prompt: 'other' }).events, []);
     actor.send('Answer', yes);
@@ -63,7 +63,7 @@ describe('approval', () => {
     assert.deepEqual([again.events, again.sends, refusal(again)], [[], [], undefined]);
   });
 
-  test('when the time is over the default response is applied', () => {
+  test('the default response is applied when the timeout expires', () => {
     const actor = asked({ default_response: 'rejected' });
     assert.deepEqual(words(actor.fire('expiry')), [heard({ kind: 'expired', payload: 'rejected', feedback: null })]);
     assert.deepEqual(names(actor), ['ApprovalRequested', 'ApprovalExpired']);
@@ -71,7 +71,7 @@ describe('approval', () => {
     assert.equal(refusal(actor.send('Answer', yes)), 'conflict');
   });
 
-  test('without a default response the asker hears of the end alone', () => {
+  test('without a default response the asking actor only receives the expiry', () => {
     assert.deepEqual(words(asked().fire('expiry')), [heard({ kind: 'expired', payload: null, feedback: null })]);
   });
 
@@ -92,7 +92,7 @@ describe('approval', () => {
     assert.equal(refusal(actor.send('Answer', yes)), undefined);
   });
 
-  test('a withdrawn one tells nobody and takes no answer', () => {
+  test('a withdrawn approval notifies no one and accepts no answer', () => {
     const actor = asked();
     assert.deepEqual(words(actor.send('Withdraw', {})), []);
     assert.deepEqual(names(actor), ['ApprovalRequested', 'ApprovalWithdrawn']);
@@ -101,7 +101,7 @@ describe('approval', () => {
     assert.deepEqual(actor.send('Withdraw', {}).events, []);
   });
 
-  test('nothing but a question makes an approval', () => {
+  test('only a request creates an approval', () => {
     const actor = new ActorDriver(approvalActor, 'acme', ID);
     for (const [type, payload] of [
       ['Answer', yes],

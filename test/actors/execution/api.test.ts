@@ -212,7 +212,7 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
     assert.equal(await refusal(api.status(TENANT, executionId)), 'not_found');
   });
 
-  test('an execution nobody started is not found', async () => {
+  test('an execution that was never started is not found', async () => {
     assert.equal(await refusal(api.status(TENANT, randomUUID())), 'not_found');
     assert.equal(await refusal(api.logs(TENANT, randomUUID(), { limit: 1, offset: 0 })), 'not_found');
   });

@@ -98,7 +98,7 @@ describe('files, directories and URLs of spec.context', () => {
     assert.doesNotMatch(JSON.stringify(e.state), /context_(text|entries)/);
   });
 
-  test('what cannot be read ends the execution at once under its own code, without an iteration', () => {
+  test('an entry that cannot be read fails the execution at once with its own error code, without an iteration', () => {
     for (const code of ['not_found', 'forbidden', 'payload_too_large', 'unavailable']) {
       const e = started();
       const message = 'spec.context[1] (file): /workspace/style.md does not exist';

@@ -29,7 +29,7 @@ for (const [what, spec] of [
   ['program', PROGRAM],
   ['container', DOCKER],
 ] as const) {
-  test(`a ${what} whose loop gets further between the deaths of its node uses up no iteration`, () => {
+  test(`a ${what} whose loop makes progress between crashes of its node uses up no iteration`, () => {
     const driven = looping(spec);
     dies(driven, REPEATS);
     driven.says('', [write(), run('make')]);
@@ -69,7 +69,7 @@ const STEPS: Readonly<Record<string, (driven: Bootstrapped) => unknown>> = {
 };
 
 for (const [what, upTo] of Object.entries(STEPS)) {
-  test(`deaths are counted anew behind ${what}, and the bound holds from there`, () => {
+  test(`crashes are counted from zero after ${what}, and the bound holds from there`, () => {
     const driven = looping();
     upTo(driven);
     dies(driven, REPEATS);
@@ -80,7 +80,7 @@ for (const [what, upTo] of Object.entries(STEPS)) {
   });
 }
 
-test('a program whose loop stands still is not repeated for ever, whatever it came to before', () => {
+test('a program whose loop makes no progress is not repeated without end, whatever it did before', () => {
   const driven = looping();
   driven.says('', [write()]);
   driven.ends();
@@ -88,7 +88,7 @@ test('a program whose loop stands still is not repeated for ever, whatever it ca
   assert.equal(iterations(driven), 2);
 });
 
-test('a command that ends its node is no progress by being in doubt', () => {
+test('a command that crashes its node counts as no progress when it is in doubt', () => {
   const driven = looping();
   driven.says('', [run('kill everything'), run('kill everything')]);
   dies(driven, REPEATS);
@@ -110,14 +110,14 @@ test(`a program that gets a step further each time is repeated ${ALL} times in a
   assert.match(failed(driven), new RegExp(`died ${ALL + 1} times`));
 });
 
-test('a new iteration counts its deaths from nothing', () => {
+test('a new iteration counts crashes from zero', () => {
   const driven = looping();
   dies(driven, REPEATS + 1);
   dies(driven, REPEATS);
   assert.equal(iterations(driven), 2);
 });
 
-test('deaths that were counted before progress was are still counted', () => {
+test('crashes that an earlier version counted, before it knew progress, still count', () => {
   const before = { effect_id: '', streamed: nothingStreamed };
   assert.equal(deathsInARow({ ...before, in_doubt: 0 }), 1);
   assert.equal(deathsInARow({ ...before, in_doubt: REPEATS }), REPEATS + 1);

@@ -159,7 +159,7 @@ describe('the inner loop and the dispatch gateway over the kernel and SQLite', {
     await waitUntil('the chain has ten links', async () => (await chain(node.client, id)).length === 10);
   });
 
-  test('over the gateway: one that waits reads a state again only when it has changed', async () => {
+  test('over the gateway: a waiting request reads the state again only after a change', async () => {
     const id = await start(PROGRAM);
     const seen = new Set<unknown>();
     const revisions = new Set<number>();
@@ -182,7 +182,7 @@ describe('the inner loop and the dispatch gateway over the kernel and SQLite', {
     assert.ok(seen.size <= revisions.size + 2, `${seen.size} states were decoded in ${reads} reads`);
   });
 
-  test('over the gateway: what was cut off is asked again and gets the same', async () => {
+  test('over the gateway: a request that was cut off gets the same answer when it is repeated', async () => {
     node.ran.length = 0;
     const id = await start(PROGRAM);
     const cut = new AbortController();

@@ -12,7 +12,7 @@ function saysAside(driven: ToolingExecution, aside: { ref: string; messages: num
   driven.settle('ModelAnswered', effect, { kind: 'done', value: { text: '', tool_calls: [call], aside } });
 }
 
-test('what the model was asked with and is in Blobs leaves the state; the next question names it', () => {
+test('messages that the model was asked with leave the state once they are in Blobs; the next request refers to them', () => {
   const driven = ToolingExecution.begun();
   assert.equal(driven.last('model.generate').request.input.keep_aside, true);
   saysAside(driven, { ref: ref('a'), messages: 1, bytes: 20_000 });

@@ -64,7 +64,7 @@ describe('a run that a worker outside of the fleet does', () => {
     assert.ok(execution_id !== undefined && agent_id !== undefined);
   });
 
-  test('has the events of the worker, with its own ids, and ends as the worker says', () => {
+  test('a forwarded run has the events of the worker under its own ids, and ends as the worker reports', () => {
     const driven = Forwarded.begin();
     driven.says(
       'w1',
@@ -91,7 +91,7 @@ describe('a run that a worker outside of the fleet does', () => {
     assert.equal(driven.effects.size, 0, 'nothing is waited for any more');
   });
 
-  test('a worker that comes back sends its stream again, and nothing is told twice', () => {
+  test('a worker that reconnects sends its stream again, and no event is recorded twice', () => {
     const driven = Forwarded.begin();
     driven.says('w1', started, begins(1), prints(1, 'hi'));
     driven.lost('w1');
@@ -128,7 +128,7 @@ describe('a run that a worker outside of the fleet does', () => {
     assert.equal(driven.payloads('execution_completed')[0]?.total_iterations, 3);
   });
 
-  test('a lost worker ends the run where its agent says so', () => {
+  test('a lost worker fails the run when the agent says so', () => {
     const driven = Forwarded.begin({ 'svc.dev/on-in-doubt': 'fail' });
     driven.says('w1', started, begins(1));
     driven.lost('w1');
@@ -145,7 +145,7 @@ describe('a run that a worker outside of the fleet does', () => {
     assert.notEqual(driven.effectId, before, 'another worker is asked for');
   });
 
-  test('what no worker may do ends the run with the code of the refusal, without an open iteration', () => {
+  test('a request that a worker refuses fails the run with the code of the refusal, without an open iteration', () => {
     const driven = Forwarded.begin();
     driven.ends({ kind: 'failed', code: 'unsupported_isolation', message: 'no firecracker' });
     assert.deepEqual(driven.names, ['execution_started', 'execution_failed']);

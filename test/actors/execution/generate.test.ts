@@ -29,7 +29,7 @@ test('a program generates: node tools are called, a command is dispatched, its e
   assert.equal(driven.view.status === 'completed' && driven.view.tool_calls_executed, 2);
 });
 
-test('the same Generate again finds the same loop in every phase and asks nobody again', () => {
+test('a repeated Generate finds the same loop in every phase and does not ask the model again', () => {
   const driven = Bootstrapped.of(PROGRAM);
   const effects = () => driven.turns.flatMap((turn) => turn.effects).length;
   driven.generate();
@@ -51,7 +51,7 @@ test('the same Generate again finds the same loop in every phase and asks nobody
   assert.equal(driven.asked('tool.call').length, 1);
 });
 
-test('the end of a dispatch told again is harmless; an unknown one is refused by name', () => {
+test('a repeated end of a dispatch changes nothing; the end of an unknown one is refused by name', () => {
   const driven = Bootstrapped.of(PROGRAM);
   driven.generate();
   driven.granted();
@@ -73,7 +73,7 @@ for (const [title, end, told] of [
   ['too much output', { truncated: true }, /^Error OutputSizeLimitExceeded: .*1000 bytes/],
   ['an unknown action', { exit_code: -1, stderr: 'unknown_action:x' }, /unknown_action:x/],
 ] as const) {
-  test(`a dispatched command that ends with ${title} is told as cmd.run tells it`, () => {
+  test(`a dispatched command that ends with ${title} is reported to the model as cmd.run reports it`, () => {
     const driven = Bootstrapped.of(PROGRAM);
     driven.generate();
     driven.granted();
@@ -149,7 +149,7 @@ test('a program in doubt is run again: its open command is in doubt, what has ru
   assert.equal(driven.asked('tool.call').length, 1);
 });
 
-test('a bootstrap that asks anew behind an ended dispatch is another one: the open command is in doubt', () => {
+test('a bootstrap that sends a new request after an ended dispatch is another one: the open command is in doubt', () => {
   const driven = Bootstrapped.of(PROGRAM);
   driven.generate();
   driven.granted();
@@ -175,7 +175,7 @@ test('a model that failed for now is asked again in the same round by the same G
   assert.equal(driven.phase, 'final');
 });
 
-test('a grant that could not be had for now is asked for again by the same Generate', () => {
+test('a grant that was unavailable is requested again by the same Generate', () => {
   const driven = Bootstrapped.of(PROGRAM);
   driven.generate();
   driven.notGranted('unavailable');
@@ -196,7 +196,7 @@ test('a program that ends while its loop goes on stops the loop', () => {
   assert.deepEqual(driven.errors, ['program_failed']);
 });
 
-test('isolation docker: the container is asked for with all it needs, and may be adopted', () => {
+test('isolation docker: the request for the container has all it needs, and allows adoption', () => {
   const driven = Bootstrapped.of(DOCKER);
   const { request } = driven.last('agent.container');
   assert.equal(request.mode, 'repeatable');
@@ -214,7 +214,7 @@ test('isolation docker: the container is asked for with all it needs, and may be
   assert.equal((env as JsonObject).SVC_SECURITY_CONTEXT, 'svc-system-agent-runtime');
 });
 
-test('isolation docker under read_only: the container is told so', () => {
+test('isolation docker under read_only: the container receives that rule', () => {
   const driven = Bootstrapped.of({ ...DOCKER, security: { filesystem: { read_only: true } } });
   assert.equal(driven.last('agent.container').request.input.read_only, true);
 });
@@ -249,7 +249,7 @@ test('a loop that fails fails the iteration in a container as in the node', () =
   assert.deepEqual(docker.events, inNode.events);
 });
 
-test('another container than before: the command its bootstrap had to run is in doubt', () => {
+test('when the container changed, the command that its bootstrap had to run is in doubt', () => {
   const driven = Bootstrapped.of(DOCKER);
   driven.progress({ container_id: 'one' });
   driven.generate();
@@ -313,7 +313,7 @@ test('a running execution of version 1 goes on', () => {
   assert.deepEqual(definition.migrate?.({ status: 'pending' }, 1), { status: 'pending' });
 });
 
-test('conversations that a bootstrap begins one after another have their rounds in common, and an end', () => {
+test('successive conversations of a bootstrap share one budget of rounds', () => {
   const driven = Bootstrapped.of(PROGRAM);
   driven.generate({ prompt: 'p0' });
   driven.granted();
@@ -334,7 +334,7 @@ test('conversations that a bootstrap begins one after another have their rounds 
   assert.equal(new Set(decided).size, begun, 'each call has a key of its own in the chain');
 });
 
-test('a model that keeps failing is not asked again and again for ever', () => {
+test('a model that keeps failing is not asked again without end', () => {
   const driven = Bootstrapped.of(PROGRAM);
   driven.generate();
   driven.granted();

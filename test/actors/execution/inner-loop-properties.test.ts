@@ -169,7 +169,7 @@ function assertPaired(messages: readonly JsonObject[]): void {
   });
 }
 
-test('whatever comes in whatever order: the stream keeps its grammar, and every call is answered exactly once', () => {
+test('for any order of messages the stream keeps its grammar, and every call is answered exactly once', () => {
   fc.assert(
     fc.property(mailbox, ([agent, steps]) => {
       const driven = drive(agent, steps);
@@ -183,7 +183,7 @@ test('whatever comes in whatever order: the stream keeps its grammar, and every 
   );
 });
 
-test('whatever comes: no call runs twice, what is allowed is recorded before it ends, and each ends once at most', () => {
+test('for any messages no call runs twice, an allowed call is recorded before it ends, and each ends at most once', () => {
   fc.assert(
     fc.property(mailbox, ([agent, steps]) => {
       const driven = drive(agent, steps);
@@ -202,7 +202,7 @@ test('whatever comes: no call runs twice, what is allowed is recorded before it 
   );
 });
 
-test('whatever comes: a running execution waits for something that was asked for and will be answered', () => {
+test('for any messages a running execution waits for a requested effect that will be answered', () => {
   fc.assert(
     fc.property(mailbox, ([agent, steps]) => {
       const driven = drive(agent, steps);
@@ -219,7 +219,7 @@ test('whatever comes: a running execution waits for something that was asked for
   );
 });
 
-test('killed at any message and read again from the record, it decides the same to the last id', () => {
+test('a loop that is restored from its record at any message makes the same decisions with the same ids', () => {
   fc.assert(
     fc.property(mailbox, fc.nat(60), ([agent, steps], at) => {
       const lost = drive(agent, steps.slice(0, at + 1));

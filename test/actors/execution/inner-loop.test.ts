@@ -44,7 +44,7 @@ test('a later iteration uses the grant that is pinned', () => {
   assert.equal(driven.view.status, 'completed');
 });
 
-test('an answer is not accepted before the tool that must be called has succeeded, and the model is told so', () => {
+test('an answer is rejected until the required tool has succeeded, and the model receives the reason', () => {
   const validation = [{ type: 'tool_call', tool: 'fs.write' }];
   const driven = ToolingExecution.begun({ execution: { validation } });
   driven.says('I have written it.');
@@ -103,7 +103,7 @@ test('three rounds: every call is answered to the model, in its order, and the l
   assert.deepEqual(roles, ['user', 'assistant', 'tool', 'tool', 'assistant', 'tool']);
 });
 
-test('text of every round is streamed, an attempt of a later round too', () => {
+test('the text of every round is streamed, also that of a retried attempt in a later round', () => {
   const driven = ToolingExecution.begun();
   driven.chunk('first ', 2, driven.last('model.generate').id);
   driven.says('first ', [read()]);
@@ -113,7 +113,7 @@ test('text of every round is streamed, an attempt of a later round too', () => {
   assert.deepEqual(driven.streamed, ['first ', 'second']);
 });
 
-test('reads run side by side, a write waits for what is before it and holds what is behind it', () => {
+test('reads run in parallel; a write waits for the calls before it and holds back those after it', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [read('1'), read('2'), write(), read('3')]);
   const tools = () => driven.runningCalls.map(({ request }) => request.input.tool);
@@ -153,7 +153,7 @@ test('more than 32 calls of one turn: the rest is answered with an error', () =>
   assert.equal(driven.asked('tool.call').length, 32);
 });
 
-test('of a turn with more calls than a conversation takes the rest is left out, and the loop goes on', () => {
+test('calls of a turn beyond the size of a conversation are dropped, and the loop goes on', () => {
   const driven = ToolingExecution.begun();
   driven.says(
     '',
@@ -198,7 +198,7 @@ test('an error of a tool is fed back by its class', () => {
   ]);
 });
 
-test('the result of a call that comes twice counts once', () => {
+test('a result that is delivered twice counts once', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [read('1'), read('2')]);
   const first = driven.runningCalls[0];
@@ -220,7 +220,7 @@ test('a fatal error of a tool fails the iteration and stops the other calls', ()
   assert.equal(driven.view.status, 'failed');
 });
 
-test('a tool that its node could not run is told to the model', () => {
+test('the model is told of a tool that its node could not run', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [write(), write(), write()]);
   driven.endsRaw({ kind: 'failed', code: 'unavailable', message: 'the server is down' });
@@ -267,7 +267,7 @@ test('the fiftieth answer counts', () => {
   assert.equal(driven.view.status, 'completed');
 });
 
-test('a call that judges accept runs; what they are told names it', () => {
+test('a call that judges accept runs, and their request names it', () => {
   const driven = ToolingExecution.begun(JUDGED);
   driven.says('', [write('x')]);
   assert.equal(driven.asked('tool.call').length, 0);
@@ -294,7 +294,7 @@ test('a call that judges reject is not run, and the model is told why', () => {
   assert.equal(driven.records[0]?.reason, 'JudgeRejected');
 });
 
-test('judges that say nothing fail the iteration', () => {
+test('judges without a verdict fail the iteration', () => {
   const driven = ToolingExecution.begun(JUDGED);
   driven.says('', [write()]);
   driven.judge(null);
@@ -337,7 +337,7 @@ const PHASES: readonly (readonly [string, (driven: ToolingExecution) => void, nu
 ];
 for (const [phase, reach, effects, panels] of PHASES) {
   for (const how of ['a cancel', 'the iteration timer', 'the execution timer'] as const) {
-    test(`${how} while it waits for ${phase} stops exactly that, and what comes late changes nothing`, () => {
+    test(`${how} while the loop waits for ${phase} stops that effect only, and late results change nothing`, () => {
       const driven = new ToolingExecution();
       driven.start(tooled(JUDGED));
       reach(driven);
@@ -370,7 +370,7 @@ test('a model that fails in a later round fails the iteration', () => {
   assert.deepEqual(driven.errors, ['model_unavailable']);
 });
 
-test('the audit chain is told of every decision and end, and is closed with the execution', () => {
+test('the audit chain records every decision and every end, and is closed with the execution', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [read(), { name: 'nope' }]);
   driven.ends();
@@ -428,7 +428,7 @@ test('a tool is called for the execution, its starter, its workspace, and what w
   assert.equal(input.schema_hash, 'a'.repeat(64));
 });
 
-test('a workspace of the workflow is used instead of an own one', () => {
+test('the workspace of the workflow replaces the agent’s own', () => {
   const driven = new ToolingExecution();
   const mount = { volume_id: 'v1', mount_path: '/workspace/', read_only: false };
   driven.start(tooled(), { mounts: [mount] });

@@ -27,7 +27,7 @@ function run(steps: readonly Step[]): JudgedExecution {
 
 const unkilled = run(MAILBOX);
 
-test('killed at any message and read again from the record, it is judged the same to the last id', () => {
+test('an execution that is restored from its record at any message is judged the same, with the same ids', () => {
   assert.equal(unkilled.view.status, 'completed');
   assert.equal(unkilled.panels.length, 3);
   MAILBOX.forEach((step, at) => {
@@ -106,7 +106,7 @@ const LETTER: Readonly<Record<string, string>> = {
   ...{ iteration_failed: 'f', refinement_applied: 'r', execution_completed: 'C', execution_failed: 'F' },
 };
 
-test('whatever comes in whatever order, one verdict counts once, and nobody is asked who is not stopped or heard', () => {
+test('for any order of messages one verdict counts once, and every judge that was asked is either heard or stopped', () => {
   fc.assert(
     fc.property(mailbox, ([agent, steps]) => {
       const driven = run([(one) => void one.start(agent), ...steps]);
@@ -142,7 +142,7 @@ function countedPanels(driven: JudgedExecution): ReadonlySet<string> {
   return counted;
 }
 
-test('the same words give the same state, events and messages', () => {
+test('the same messages give the same state, events and sends', () => {
   fc.assert(
     fc.property(mailbox, ([agent, steps]) => {
       const all: Step[] = [(one) => void one.start(agent), ...steps];

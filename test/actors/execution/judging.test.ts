@@ -6,7 +6,7 @@ import { EXECUTION_ID } from './driven-execution.ts';
 import { ada, CRITIC, DIGITS, JudgedExecution, judgedBy, type Said, started, THREE } from './judged.ts';
 
 describe('a result that agents judge', () => {
-  test('convenes one panel, in the name of who started it, one deeper, and waits', () => {
+  test('an execution starts one panel as its own caller, one level deeper, and waits for it', () => {
     const driven = new JudgedExecution();
     driven.start(judgedBy([CRITIC]), { workflow_execution_id: 'wf-1', depth: 1 });
     driven.identity = null;
@@ -25,7 +25,7 @@ describe('a result that agents judge', () => {
     assert.equal(driven.view.status, 'running');
   });
 
-  test('tells a judge the task, the output, the criteria and the evidence, as JSON', () => {
+  test('a judge receives the task, the output, the criteria and the evidence, as JSON', () => {
     const driven = started([CRITIC]);
     driven.answer('short');
     assert.deepEqual(JSON.parse(driven.panel.judges[0]?.input ?? ''), {
@@ -37,7 +37,7 @@ describe('a result that agents judge', () => {
     });
   });
 
-  test('a judge has its own time, but never so much that one who hangs lets the iteration time out', () => {
+  test('a judge has its own timeout, always short enough that a hanging judge does not time out the iteration', () => {
     const ROWS = [
       ['600s', 0, 300_000],
       ['300s', 0, 295_000],
@@ -139,7 +139,7 @@ for (const { title, validator, consensus, passes, says } of ROWS) {
 }
 
 describe('after the judges', () => {
-  test('the next prompt tells what each judge said, by name, once', () => {
+  test('the next prompt contains what each judge said, by name, once', () => {
     const driven = started([THREE]);
     driven.answer('long');
     const judges = ['It is far too long.', 'It has no source.', 'Fine as it is.'];
@@ -188,7 +188,7 @@ describe('after the judges', () => {
     assert.equal(driven.panels.length, 3);
   });
 
-  test('cheap checks before it come first, and a judge is not asked about what they refuse', () => {
+  test('cheaper validators before the judges run first, and no judge is asked about an output that they refuse', () => {
     const driven = started([DIGITS, CRITIC]);
     driven.answer('words');
     assert.equal(driven.panels.length, 0);
@@ -198,7 +198,7 @@ describe('after the judges', () => {
     assert.equal(driven.view.status, 'completed');
   });
 
-  test('validators behind it go on in order, and the score is the lowest of all', () => {
+  test('validators after the judges run in order, and the score is the lowest of all', () => {
     const driven = new JudgedExecution();
     const notify = { to: 'workflow/acme/wf-1', as: 'AgentWord', context: null };
     driven.start(judgedBy([CRITIC, DIGITS, THREE]), { notify });
@@ -214,7 +214,7 @@ describe('after the judges', () => {
     assert.equal(word.score, 0.72);
   });
 
-  test('a cheap check behind it that fails is told with the verdict before it', () => {
+  test('a later check that fails is reported together with the verdict before it', () => {
     const driven = started([CRITIC, DIGITS]);
     driven.answer('words');
     driven.verdict({ score: 0.8 });
@@ -230,7 +230,7 @@ describe('while judges are asked', () => {
     ['the time-out of the execution', (driven: JudgedExecution) => driven.fire('execution'), 'failed'],
   ] as const;
   for (const [what, stop, status] of STOPS) {
-    test(`${what} cancels the panel; its late word is nothing`, () => {
+    test(`${what} cancels the panel, and its late verdict is ignored`, () => {
       const driven = started([CRITIC]);
       driven.answer('short');
       const { panel } = driven;
@@ -247,7 +247,7 @@ describe('while judges are asked', () => {
     });
   }
 
-  test('a late or repeated result, chunk or verdict asks nobody again', () => {
+  test('a late or repeated result, chunk or verdict asks no judge again', () => {
     const driven = started([CRITIC, THREE]);
     const answered = driven.effectId;
     driven.answer('short');

@@ -276,7 +276,7 @@ test('a cancel stops the running effect and answers; a second one is refused', (
   assert.equal(driven.names.length, 4);
 });
 
-test('a cancel of what was never started is not_found', () => {
+test('a cancel of an execution that was never started is not_found', () => {
   const reply = new DrivenExecution().send('Cancel', {}).reply;
   assert.equal(reply?.ok === false && reply.code, 'not_found');
 });

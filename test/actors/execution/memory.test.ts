@@ -64,7 +64,7 @@ test('after a failure the next prompt waits for learned patterns and holds them'
   );
 });
 
-test('without a pattern, an answer, or any sense in it the next prompt is as without memory', () => {
+test('without a pattern, an answer, or a well-formed answer the next prompt is the one without memory', () => {
   const plain = new DrivenExecution();
   plain.start(manifestOf({ execution: DIGITS }));
   plain.answer('seven');
@@ -113,7 +113,7 @@ test('a pattern that cannot be stored, or not in time, keeps no execution from c
   }
 });
 
-test('a first output that is accepted asks memory nothing', () => {
+test('an accepted first output sends no query to memory', () => {
   const e = new DrivenExecution();
   e.start(learning());
   e.answer('7');
@@ -124,7 +124,7 @@ test('a first output that is accepted asks memory nothing', () => {
   );
 });
 
-test('the last failure asks memory nothing', () => {
+test('the last failed iteration sends no query to memory', () => {
   const e = new DrivenExecution();
   e.start(learning({ max_iterations: 1 }));
   e.answer('seven');
@@ -178,7 +178,7 @@ test('while a pattern is stored a cancel comes too late, and the end of its time
   assert.deepEqual(e.names, [...UP_TO_ACCEPTED, 'execution_completed']);
 });
 
-test('of a program that fails, the line that names its error is asked for', () => {
+test('a failed program queries memory with the line that names its error', () => {
   const e = new DrivenExecution();
   e.start(programOf({ memory: true }));
   e.exit(1, '', { stderr: 'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: invalid literal' });
@@ -199,7 +199,7 @@ const recordOf = (e: DrivenExecution, version: number): string =>
   });
 const BEFORE_MEMORY = 2;
 
-test('a node from before learned patterns leaves an execution that waits for them alone', () => {
+test('a node of a version without learned patterns does not touch an execution that waits for them', () => {
   const text = recordOf(failedOnce(), execution.version);
   assert.throws(
     () => decodeRecord({ ...execution, version: BEFORE_MEMORY }, text),

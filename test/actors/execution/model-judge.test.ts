@@ -13,7 +13,7 @@ function answered(semantic: JsonObject = {}): JudgedExecution {
   return driven;
 }
 
-test('a model is asked with the instruction as criteria and told how to answer', () => {
+test('the judging model receives the instruction as criteria and the form of the answer', () => {
   const driven = answered({ model: 'judge' });
   assert.equal(driven.panels.length, 0);
   assert.equal(driven.prompts.length, 2);

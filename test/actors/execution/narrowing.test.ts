@@ -84,7 +84,7 @@ test('a container has a network only where everything is allowed', () => {
   }
 });
 
-test('what nobody would enforce on a bootstrap of the agent is refused', () => {
+test('rules that nothing would enforce on an agent’s own bootstrap are refused', () => {
   const own = (isolation: string) => manifestOf({ runtime: { isolation }, advanced: { bootstrap_path: '/b.sh' } });
   const files = SecurityPolicy.parse({ filesystem_policy: { read_paths: ['/workspace/a'] } });
   for (const isolation of ['process', 'docker']) {

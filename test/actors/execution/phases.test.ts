@@ -139,7 +139,7 @@ describe('what arrives where it is not awaited changes nothing, and what is awai
   }
 });
 
-test('the ways lead to every place', () => {
+test('the listed paths reach every phase', () => {
   const reached = Object.values(WAYS).flatMap((way) => placesOf(ExecutionState.parse(way().state)));
   assert.deepEqual([...new Set<string>(reached)].sort(), PLACES.toSorted());
 });

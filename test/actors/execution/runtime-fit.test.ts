@@ -20,7 +20,7 @@ function start(runtime: Asked): StartExecution {
 const offer: NodeOffer = { isolation: 'process' };
 
 describe('language and version at the start of an execution', () => {
-  test('a pair of the table, an image, and neither start; inherit becomes what the node says', () => {
+  test('a language and version of the table, an image, and neither of both start; inherit becomes the node’s isolation', () => {
     for (const runtime of [{ language: 'python', version: '3.11' }, { image: 'ghcr.io/a/b:1' }, {}]) {
       assert.equal(fitToNode(start(runtime), offer).spec.runtime.isolation, 'process');
     }
@@ -43,7 +43,7 @@ describe('language and version at the start of an execution', () => {
     }
   });
 
-  test('a deprecated one starts, and is told once with agent and execution', () => {
+  test('a deprecated version starts, and is logged once with agent and execution', () => {
     const told: string[] = [];
     const listening: NodeOffer = {
       ...offer,

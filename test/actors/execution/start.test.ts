@@ -213,7 +213,7 @@ test('a security policy never widens, and zero means not given', () => {
   assert.match(JSON.stringify(limits), /"cpu_millicores":1000/);
 });
 
-test('the next iteration of a program knows the history', () => {
+test('the next iteration of a program receives the history', () => {
   const driven = new DrivenExecution();
   driven.start(programOf());
   driven.exit(2, 'half', { stderr: 'no such file' });

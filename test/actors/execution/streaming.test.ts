@@ -28,7 +28,7 @@ test('a repeated attempt sends only what goes beyond the common prefix', () => {
   assert.deepEqual(driven.streamed, ['Hello wor', 'ld', '!']);
 });
 
-test('after a difference a repeated attempt sends no more chunks, and the answer is the truth', () => {
+test('after a difference a retried attempt sends no more chunks, and the final answer counts', () => {
   const driven = started();
   driven.chunk('Hello world');
   driven.chunk('Hello there', 2);

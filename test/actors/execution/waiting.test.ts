@@ -116,13 +116,13 @@ test('it waits until the time-out of its iteration, or of the execution when tha
   assert.equal(told.until, new Date(run.now + 1_000).toISOString());
 });
 
-test('no node of its pool comes before its effect: it says which tags are missing', async () => {
+test('a missing node of its pool is reported before the effect, with the missing tags', async () => {
   const run = begun();
   const told = await reason(run, { poolOf: () => Promise.resolve('+a100+gpu') });
   assert.deepEqual(told, { kind: 'node', tags: ['a100', 'gpu'], reason: 'waiting for a node with tags a100, gpu' });
 });
 
-test('a message that keeps failing comes before all', async () => {
+test('a message that keeps failing is reported before all other causes', async () => {
   const told = await reason(begun(), { stuck: { messageType: 'ModelAnswered', error: 'boom', attempts: 2 } });
   assert.deepEqual(told, { kind: 'turn', reason: 'ModelAnswered keeps failing: boom' });
 });

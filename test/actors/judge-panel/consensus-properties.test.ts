@@ -52,7 +52,7 @@ test('weights count by their ratios only', () => {
   );
 });
 
-test('a judge who says more never lowers a weighted average, unanimity or an approval', () => {
+test('a higher score of a judge never lowers a weighted average, unanimity or an approval', () => {
   fc.assert(
     fc.property(verdicts, rule, fc.nat(7), (given, by, pick) => {
       if (by.strategy === 'best_of_n') return;
@@ -87,7 +87,7 @@ test('a panel that is decided early ends as it would have with any verdicts of t
   assert.ok(decided > 1_000, `only ${decided} panels were decided early`);
 });
 
-test('the same with missing judges who say the extremes, in all combinations', () => {
+test('the same holds for missing judges with extreme scores, in all combinations', () => {
   const extremes = [null, [0, 0], [0, 1], [1, 0], [1, 1], [0.5, 1]] as const;
   fc.assert(
     fc.property(verdicts, fc.array(verdict, { minLength: 1, maxLength: 3 }), rule, (given, others, by) => {

@@ -287,7 +287,7 @@ describe('consensus', () => {
     });
   }
 
-  test('variance and agreement are told for people', () => {
+  test('variance and agreement are shown in a readable form', () => {
     // mean 0.6, (0.3² + 0.3²) / 2 = 0.09; 1 - 0.09 / 0.25
     const reached = reachConsensus(verdictsOf([0.9, 1], [0.3, 1]), ruleOf('majority'));
     assert.equal(reached.variance, 0.09);

@@ -33,7 +33,7 @@ const request = (
 const code = (expected: string) => (error: unknown) => error instanceof SvcError && error.code === expected;
 
 describe('a judge panel on a kernel', () => {
-  test('starts its judges as executions of the tenant, hears of their ends, and answers its caller', async () => {
+  test('a panel starts its judges as executions of the tenant, receives their ends, and answers its caller', async () => {
     await using at = await panelRuntime({ says });
     for (const name of ['strict', 'kind', 'fair']) await at.deploy(ada, name);
     const concluded = await at.panels.validate(request(['strict', 'kind', 'fair']));
@@ -47,7 +47,7 @@ describe('a judge panel on a kernel', () => {
     });
   });
 
-  test('the same id again is the same panel: nobody is asked twice', async () => {
+  test('a repeated start with the same id returns the same panel and asks no judge again', async () => {
     await using at = await panelRuntime({ says });
     await at.deploy(ada, 'fair');
     const again = request(['fair']);
@@ -57,7 +57,7 @@ describe('a judge panel on a kernel', () => {
     assert.equal(at.prompts.length, 1);
   });
 
-  test('a judge that is not deployed is named', async () => {
+  test('the error names a judge that is not deployed', async () => {
     await using at = await panelRuntime({ says });
     await at.deploy(ada, 'fair');
     await assert.rejects(
@@ -75,7 +75,7 @@ describe('a judge panel on a kernel', () => {
     );
   });
 
-  test('a judge that hangs is left out when its time is over, and stopped', async () => {
+  test('a judge that hangs is stopped at its timeout, and the verdict is made without it', async () => {
     await using at = await panelRuntime({ says });
     for (const name of ['kind', 'silent']) await at.deploy(ada, name);
     const concluded = await at.panels.validate(request(['kind', 'silent'], { timeoutMs: 500 }));
@@ -99,7 +99,7 @@ describe('a judge panel on a kernel', () => {
     });
   });
 
-  test('a caller who has gone already asks nobody', async () => {
+  test('a caller that is gone already starts no judge', async () => {
     await using at = await panelRuntime({ says });
     const asked = request(['kind']);
     const verdict = at.panels.validate(asked, { signal: AbortSignal.abort('client_gone') });
@@ -107,7 +107,7 @@ describe('a judge panel on a kernel', () => {
     assert.equal(await at.client.read(`judge-panel/acme/${asked.panelId}`), null);
   });
 
-  test('a panel that somebody else cancels is an error for its caller, and its end can be read from the archive', async () => {
+  test('a panel that another caller cancels is an error for its own caller, and its end stays readable in the archive', async () => {
     await using at = await panelRuntime({ says });
     await at.deploy(ada, 'silent');
     const asked = request(['silent']);
@@ -135,7 +135,7 @@ describe('a judge panel on a kernel', () => {
     });
   });
 
-  test('whichever commit of its life is done and not admitted, or neither, the verdict is the same and nobody is asked twice', async () => {
+  test('whichever commit of a panel is lost, or only its answer, the verdict is the same and no judge is asked twice', async () => {
     const names = ['strict', 'kind', 'fair'];
     let calls = 0;
     for (let struck = 1; struck <= 24; struck += 1) {

@@ -4,7 +4,7 @@ import { ada, agentId, DrivenPanel, PANEL_ID, written } from './driven-panel.ts'
 import { ruleOf } from './rules.ts';
 
 describe('a judge panel', () => {
-  test('asks each judge once, one-shot, in the name of who asked, and says who shall hear of it', () => {
+  test('a panel asks each judge once, one-shot, as its caller, and names where the result goes', () => {
     const panel = new DrivenPanel();
     const turn = panel.convene({ judges: 2 });
     assert.deepEqual(turn.reply, { ok: true, value: { panel_id: PANEL_ID } });
@@ -27,7 +27,7 @@ describe('a judge panel', () => {
     assert.notEqual(panel.seat(0).execution_id, panel.seat(1).execution_id);
   });
 
-  test('concludes when the last judge has answered, and tells who asked', () => {
+  test('a panel concludes when the last judge has answered, and notifies its caller', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 2, weights: [3, 1] });
     panel.answers(1, written(0.2, 0.9));
@@ -73,7 +73,7 @@ describe('a judge panel', () => {
     ]);
   });
 
-  test('the same id again is answered the same and asks nobody, also after the end', () => {
+  test('a repeated start with the same id gets the same answer and asks no judge, also after the end', () => {
     const panel = new DrivenPanel();
     const first = panel.convene({ judges: 1 });
     const second = panel.convene({ judges: 1 });
@@ -86,7 +86,7 @@ describe('a judge panel', () => {
     assert.ok(other.reply?.ok === false && other.reply.code === 'conflict');
   });
 
-  test('an identity of another tenant, or none, convenes nothing', () => {
+  test('an identity of another tenant, or no identity, starts no panel', () => {
     const panel = new DrivenPanel();
     const stranger = panel.convene({ identity: { ...ada, tenant: 'other' } });
     assert.ok(stranger.reply?.ok === false && stranger.reply.code === 'forbidden');
@@ -122,7 +122,7 @@ describe('a judge panel', () => {
     ],
   ];
   for (const [what, fail, reason, name] of LEFT_OUT) {
-    test(`leaves a judge out ${what}, and names it`, () => {
+    test(`a panel goes on without a judge ${what}, and names it`, () => {
       const panel = new DrivenPanel();
       panel.convene({ judges: 2 });
       fail(panel);
@@ -140,7 +140,7 @@ describe('a judge panel', () => {
     });
   }
 
-  test('fails with fewer verdicts than it must have, and says which judges and why', () => {
+  test('a panel with fewer verdicts than required fails, and names the judges and the reasons', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 3, rule: ruleOf('majority', { min_judges_required: 2 }) });
     panel.answers(0, written(1));
@@ -186,7 +186,7 @@ describe('a judge panel', () => {
     ],
   ];
   for (const [what, fail, code, rules = 3] of hopeless) {
-    test(`a judge ${what}: ${code ?? 'nothing'} is said to end the run that asks`, () => {
+    test(`a judge ${what}: the code that ends the asking run is ${code ?? 'nothing'}`, () => {
       for (const [needed, said] of [
         [2, code],
         [1, undefined],
@@ -201,7 +201,7 @@ describe('a judge panel', () => {
     });
   }
 
-  test('with fewer judges than must answer fails at once and asks nobody', () => {
+  test('a panel with fewer judges than must answer fails at once and asks none', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 2, rule: ruleOf('majority', { min_judges_required: 3 }) });
     assert.equal(panel.outcome.status, 'failed');
@@ -210,7 +210,7 @@ describe('a judge panel', () => {
     assert.equal(panel.sent('PanelConcluded').length, 1);
   });
 
-  test('a judge that is too slow is stopped: its start, its execution, and a start that comes even later', () => {
+  test('a judge that is too slow is stopped: its start, its execution, and a start that arrives even later', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 2 });
     const { execution_id } = panel.seat(0);
@@ -228,7 +228,7 @@ describe('a judge panel', () => {
     assert.equal(panel.outcome.consensus?.score, 0.5);
   });
 
-  test('a word that comes before the answer of the start counts, and the judge is asked once', () => {
+  test('an event of a judge that arrives before the answer to its start counts, and the judge is asked once', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 2 });
     panel.word(0, 'running');
@@ -239,7 +239,7 @@ describe('a judge panel', () => {
     assert.equal(panel.seat(0).status, 'answered');
   });
 
-  test('a start that is said to have failed after the judge spoke changes nothing', () => {
+  test('a start that is reported as failed after an event of the judge changes nothing', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 2 });
     panel.word(0, 'running');
@@ -247,7 +247,7 @@ describe('a judge panel', () => {
     assert.equal(panel.seat(0).status, 'judging');
   });
 
-  test('cancelled: stops every judge that still runs, tells who asked, and concludes nothing', () => {
+  test('a cancelled panel stops every running judge, notifies its caller, and concludes nothing', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 3 });
     panel.answers(0, written(1));
@@ -270,12 +270,12 @@ describe('a judge panel', () => {
     assert.ok(again.reply?.ok === false && again.reply.code === 'failed_precondition');
   });
 
-  test('a message to no panel finds none', () => {
+  test('a message to a panel that does not exist is not found', () => {
     const turn = new DrivenPanel().send('Cancel', {});
     assert.ok(turn.reply?.ok === false && turn.reply.code === 'not_found');
   });
 
-  test('stops early only when that was asked for', () => {
+  test('a panel stops early only when that was requested', () => {
     const rule = ruleOf('any_approved');
     const patient = new DrivenPanel();
     patient.convene({ judges: 3, rule });
@@ -293,7 +293,7 @@ describe('a judge panel', () => {
     assert.equal(eager.seat(2).status, 'dropped');
   });
 
-  test('does not stop early before as many judges answered as must', () => {
+  test('a panel does not stop early before the required number of judges has answered', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 3, rule: ruleOf('any_approved', { early_stop: true, min_judges_required: 2 }) });
     panel.answers(0, written(0.9));
@@ -302,7 +302,7 @@ describe('a judge panel', () => {
     assert.equal(panel.outcome.status, 'concluded');
   });
 
-  test('stops early when too few judges are left to answer', () => {
+  test('a panel stops early when too few judges are left to answer', () => {
     const panel = new DrivenPanel();
     panel.convene({ judges: 3, rule: ruleOf('majority', { early_stop: true, min_judges_required: 3 }) });
     panel.answers(0, 'nonsense');

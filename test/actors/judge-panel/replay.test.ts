@@ -34,7 +34,7 @@ function run(steps: readonly Step[]): DrivenPanel {
 
 const unkilled = run(MAILBOX);
 
-test('killed at any message and read again from the record, a panel decides the same to the last id', () => {
+test('a panel that is restored from its record at any message makes the same decisions with the same ids', () => {
   assert.equal(unkilled.outcome.status, 'concluded');
   MAILBOX.forEach((step, at) => {
     // The process ends after the turn and before its commit: what it decided is lost, and the message comes again.
@@ -88,7 +88,7 @@ const rule = fc
   )
   .map(([strategy, early_stop, min_judges_required]) => ruleOf(strategy, { early_stop, min_judges_required, n: 2 }));
 
-test('whatever comes in whatever order, a panel ends once, asks each judge once and leaves nothing running', () => {
+test('for any order of messages a panel ends once, asks each judge once and leaves nothing running', () => {
   fc.assert(
     fc.property(
       rule,

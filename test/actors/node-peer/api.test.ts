@@ -50,7 +50,7 @@ test('a worker attests, registers, beats, is routed to, is drained and leaves', 
   await assert.rejects(peers.heartbeat('life-1', beatOf(peerId)), { code: 'failed_precondition' });
 });
 
-test('list and route have a node the moment it is registered, and not the moment it left', async () => {
+test('list and route include a node as soon as it is registered, and exclude it as soon as it left', async () => {
   for (let n = 0; n < 20; n += 1) {
     await join(peers, `own-${n}`, { tags: ['own'] });
     assert.equal((await peers.route({ tags: ['own'] })).nodeId, `own-${n}`);
@@ -60,7 +60,7 @@ test('list and route have a node the moment it is registered, and not the moment
   }
 });
 
-test('calls with one requirement go round all that fit, whatever others ask meanwhile', async () => {
+test('calls with one requirement rotate over all nodes that fit, whatever other callers ask meanwhile', async () => {
   for (const id of ['round-a', 'round-b']) await join(peers, id, { tags: ['round', 'even'] });
   await join(peers, 'round-c', { tags: ['round'] });
   const picked: Record<string, string[]> = { round: [], even: [] };
@@ -122,7 +122,7 @@ test('a known node id with another key is forbidden at each step, until it is re
   await attest();
 });
 
-test('of two keys that attest for a new id at the same time only the one that registers first gets in', async () => {
+test('when two keys attest for a new id at the same time, only the one that registers first is accepted', async () => {
   const [a, b] = [nodeKey(), nodeKey()];
   const first = await peers.attest({ nodeId: 'race', publicKeyPem: a.pem, role: 'WORKER' });
   const second = await peers.attest({ nodeId: 'race', publicKeyPem: b.pem, role: 'WORKER' });
@@ -163,7 +163,7 @@ test('bad input is refused with the name of its field', async () => {
   assert.equal(await peers.isRegistered('ok'), false);
 });
 
-test('what nobody registered is not found, and asking leaves nothing', async () => {
+test('a node that was never registered is not found, and the query creates nothing', async () => {
   const missing = { code: 'not_found' };
   await assert.rejects(peers.get('nobody'), missing);
   await assert.rejects(peers.drain('nobody', OPERATOR), missing);

@@ -45,7 +45,7 @@ const calls: readonly (readonly [string, (peers: NodePeerApi) => Promise<unknown
 ];
 
 for (const [type, call] of calls) {
-  test(`${type} is answered only after the fleet has heard of it`, async () => {
+  test(`${type} is answered only after the fleet has recorded it`, async () => {
     let heard = (): void => assert.fail('the fleet was not asked');
     const fleet = new Promise<Json>((resolve) => {
       heard = () => resolve(null);
@@ -65,7 +65,7 @@ for (const [type, call] of calls) {
   });
 }
 
-test('a node that the full fleet does not take is deregistered again and told why', async () => {
+test('a node that the full fleet refuses is deregistered again and gets the reason', async () => {
   const { peers, asked } = scripted(async (_, type): Promise<Json> => {
     if (type === 'Register') return { peer_id: 'p', word: { ...word, revision: 6 } };
     if (type === 'Deregister') return { accepted: true, word: null };
@@ -75,7 +75,7 @@ test('a node that the full fleet does not take is deregistered again and told wh
   assert.equal(asked.at(-1), 'node-peer/svc-system/w1 Deregister');
 });
 
-test('a node that comes back while its old actor is cleared away is told to try again', async () => {
+test('a node that comes back while its old actor is removed gets an error to try again', async () => {
   const { peers } = scripted(async () => {
     throw new SvcError('failed_precondition', 'node-peer has ended');
   });

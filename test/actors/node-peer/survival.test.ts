@@ -89,7 +89,7 @@ test('a heartbeat whose answer is lost on its way still brings its commands, onc
   }
 });
 
-test('4,000 strangers attest at once: each right answer counts, no wrong one, and nothing of them stays', async (t) => {
+test('4,000 unknown nodes attest at once: each correct answer counts, no wrong one, and nothing of them stays', async (t) => {
   const dataDir = await directory(t);
   const { peers, stores, runtime, stop } = await startController(dataDir, { challengeTtlMs: 15_000 });
   try {

@@ -68,7 +68,7 @@ for (const [type, payload] of [
   ['Remove', {}],
   ['SyncConfig', { config_version: HASH_A }],
 ] as const) {
-  test(`${type} to an id nobody registered makes no peer`, () => {
+  test(`${type} to an unregistered id creates no peer`, () => {
     const actor = unknown();
     assert.equal(answered(actor.send(type, payload)), 'not_found');
     assert.equal(actor.revision, 0);
@@ -110,7 +110,7 @@ test('a node is deregistered by its own key only', () => {
   assert.equal(NodePeerState.parse(actor.state).peer, null);
 });
 
-test('after a node left only registration is taken, and the fleet is told to forget it in the end', () => {
+test('after a node left it accepts only a registration, and in the end the fleet is told to forget it', () => {
   const actor = registered();
   actor.send('Deregister', { reason: 'graceful_shutdown' });
   assert.equal(answered(beat(actor)), 'failed_precondition');
@@ -125,7 +125,7 @@ test('after a node left only registration is taken, and the fleet is told to for
   assert.equal(NodePeerState.parse(actor.state).forgotten, true);
 });
 
-test('a heartbeat keeps load, time and status, and tells the fleet only what routing needs', () => {
+test('a heartbeat stores load, time and status, and sends the fleet only what routing needs', () => {
   const actor = registered();
   assert.equal(peerOf(actor).last_heartbeat_at, '');
   const turn = beat(actor);
@@ -211,7 +211,7 @@ test('two silent intervals stop new work, three make the node unhealthy, each co
   assert.deepEqual([peerOf(actor).overdue, peerOf(actor).status], [false, 'ACTIVE']);
 });
 
-test('commands leave with one heartbeat in the order they came; one that waits takes the newer words', () => {
+test('a heartbeat delivers the commands in order; a waiting command keeps its place and takes the newer content', () => {
   const actor = registered();
   actor.send('SyncConfig', { config_version: HASH_A });
   actor.send('Shutdown', { reason: 'first' });
@@ -226,7 +226,7 @@ test('commands leave with one heartbeat in the order they came; one that waits t
   assert.deepEqual(commandsOf(beat(actor)), []);
 });
 
-test('whatever the order of words and heartbeats, each queued command is delivered once, in order, at its newest', () => {
+test('for any order of commands and heartbeats each queued command is delivered once, in order, in its newest form', () => {
   const step = fc.oneof(
     fc.constant({ kind: 'beat' } as const),
     fc.constant({ kind: 'strange beat' } as const),

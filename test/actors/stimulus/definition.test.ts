@@ -87,7 +87,7 @@ describe('stimulus', () => {
     assert.deepEqual([routing_mode, confidence], ['Deterministic', 1]);
   });
 
-  test('a repeat that is answered is told the ids of the first, and whether that has its workflow', () => {
+  test('a repeat that gets an answer gets the ids of the first delivery, and whether that has its workflow', () => {
     const actor = received(direct);
     const first = stateOf(actor);
     assert.ok(first.status !== 'new');
@@ -108,7 +108,7 @@ describe('stimulus', () => {
     assert.notEqual(Object(next.reply?.ok === true ? next.reply.value : null).stimulus_id, stimulus_id);
   });
 
-  test('one that started nothing is no first delivery, also where repeats are answered', () => {
+  test('a delivery that started nothing does not count as the first, also where repeats get an answer', () => {
     const actor = received(direct);
     settle(actor, failed('unavailable'));
     const again = actor.send('Receive', { ...receive(direct), repeat: 'answer' });
@@ -126,7 +126,7 @@ describe('stimulus', () => {
     assert.equal(stateOf(actor).status, 'starting');
   });
 
-  test('after 24 hours it is over and leaves; one still on its way stays until it has settled', () => {
+  test('after 24 hours a delivery is deleted; one that is still unsettled stays until it has settled', () => {
     const actor = received(direct);
     actor.fire('window');
     assert.equal(stateOf(actor).status, 'starting');
@@ -144,7 +144,7 @@ describe('stimulus', () => {
     assert.doesNotMatch(JSON.stringify(actor.state), /"content"|push/);
   });
 
-  test('a router agent that is too late is cancelled and not heard', () => {
+  test('a router agent that is too late is cancelled and its answer ignored', () => {
     const actor = received(router);
     const state = stateOf(actor);
     assert.ok(state.status === 'classifying');
@@ -160,7 +160,7 @@ describe('stimulus', () => {
     assert.equal(actor.effects.size, 0);
   });
 
-  test('words and results of an earlier delivery say nothing about the next one', () => {
+  test('events and results of an earlier delivery have no effect on the next one', () => {
     const actor = received(router);
     const first = stateOf(actor);
     assert.ok(first.status === 'classifying');
@@ -180,7 +180,7 @@ describe('stimulus', () => {
   });
 
   for (const code of ['validation_failed', 'payload_too_large'] as const)
-    test(`what was sent is at fault when no workflow starts for ${code}, not this node`, () => {
+    test(`the delivery, not the node, is at fault when no workflow starts for ${code}`, () => {
       const actor = received(direct);
       settle(actor, failed(code));
       const state = stateOf(actor);
@@ -205,7 +205,7 @@ describe('stimulus', () => {
     });
   }
 
-  test('nothing but a delivery makes one, and only of a known caller', () => {
+  test('only a delivery of a known caller creates a stimulus', () => {
     const actor = new ActorDriver(stimulusActor, 'acme', 'b'.repeat(64));
     assert.equal(refused(actor.send('Forget', {})), 'not_found');
     assert.equal(refused(actor.send('Receive', receive(direct))), 'forbidden');

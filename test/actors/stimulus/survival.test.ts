@@ -16,7 +16,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     });
     after(() => node.stop());
 
-    test('lost while the router agent thinks, it hears the answer and starts once', async () => {
+    test('a stimulus whose node dies while the router agent runs receives the answer and starts its workflow once', async () => {
       const request = { source: 'mail', content: 'x', headers: {}, idempotencyKey: 'k', identity };
       const call = node.stimuli.ingest(request);
       const router = await waitUntil('the router is asked', () => node.asked[0]);
@@ -38,7 +38,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       });
     });
 
-    test('lost while its workflow is being started, the start is repeated and finds the same execution', async () => {
+    test('a stimulus whose node dies while its workflow starts repeats the start and finds the same execution', async () => {
       await node.routes.put(identity, 'slow', 'deploy');
       const held = Promise.withResolvers<void>();
       node.hold.start = held.promise;

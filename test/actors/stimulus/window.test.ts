@@ -18,7 +18,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     });
     after(() => node.stop());
 
-    test('when it is over the actor leaves the store, its entry in the list stays and the key is free', async () => {
+    test('after the window the actor leaves the store, its list entry stays and the key is free', async () => {
       const { client } = node.kernel.runtime;
       const routing = { kind: 'direct', workflow: 'deploy' };
       const delivery = { source: 'mail', content: 'x', headers: {}, routing };

@@ -22,7 +22,7 @@ const kinds = (actor: ActorDriver): string[] => bodies(actor).map(({ kind }) => 
 const value = (more: object) => ({ kind: 'done', value: JSON.parse(JSON.stringify(more)) });
 
 describe('a tool session', () => {
-  test('records what was offered, what was decided and how it ended', () => {
+  test('a session records the offered tools, each decision and each end', () => {
     const actor = session();
     const call = asked('n:1');
     const turn = actor.send('Invoke', call);
@@ -43,7 +43,7 @@ describe('a tool session', () => {
     assert.deepEqual(stateOf(actor).running, {});
   });
 
-  test('the same call again is answered from the record: nothing runs twice, while it runs and after', () => {
+  test('a repeated call is answered from the record: it runs once, while it runs and after', () => {
     const actor = session();
     const first = actor.send('Invoke', asked('n:1'));
     const during = actor.send('Invoke', asked('n:1'));
@@ -56,7 +56,7 @@ describe('a tool session', () => {
     assert.deepEqual(kinds(actor), ['opened', 'decided', 'replayed', 'ended', 'replayed']);
   });
 
-  test('the same id with another payload is no valid request, and the chain names the attempt', () => {
+  test('the same id with another payload is an invalid request, and the chain records the attempt', () => {
     const actor = session();
     end(actor, actor.send('Invoke', asked('n:1')).effects[0]);
     const other = actor.send('Invoke', asked('n:1', { arguments: { path: 'b.txt' } }));
@@ -99,7 +99,7 @@ describe('a tool session', () => {
     });
   }
 
-  test('a capability runs no more calls at once than it may; one that was refused for it may come again', () => {
+  test('a capability runs no more calls at once than allowed; a refused call may be repeated', () => {
     const actor = session();
     const slow = { tool: 'slow.one' };
     const first = actor.send('Invoke', asked('n:1', slow));
@@ -118,7 +118,7 @@ describe('a tool session', () => {
     assert.equal(actor.effects.size, SESSION_LIMITS.running);
   });
 
-  test('a tool that is never repeated is asked for as such, and in doubt it is an error that says so', () => {
+  test('a tool that must not be repeated is requested as such; in doubt it is an error that says so', () => {
     const actor = session();
     const { effects } = actor.send('Invoke', asked('n:1', { tool: 'cmd.run' }));
     assert.equal(effects[0]?.request.mode, 'once');
@@ -131,7 +131,7 @@ describe('a tool session', () => {
     assert.deepEqual(actor.send('Invoke', asked('n:1', { tool: 'cmd.run' })).effects, []);
   });
 
-  test('what policy says where the tool runs is a denial; a rate limit passes, a changed tool does not', () => {
+  test('a refusal of policy at the place of the tool is a denial; a rate limit may pass, a changed tool may not', () => {
     const actor = session();
     const policyError = (code: string) =>
       value(said(code, { is_error: true, error: { code, class: 'policy', message: `${code}!` } }));
@@ -151,14 +151,14 @@ describe('a tool session', () => {
     assert.deepEqual(actor.state, before);
   });
 
-  test('what is no outcome is a failed call, not a stuck one', () => {
+  test('an invalid outcome fails the call instead of blocking it', () => {
     const actor = session();
     end(actor, actor.send('Invoke', asked('n:1')).effects[0], value({ nonsense: true }));
     const ended = bodies(actor).at(-1);
     assert.ok(ended?.kind === 'ended' && ended.outcome === 'failed' && ended.error === 'internal');
   });
 
-  test('closing stops what runs, records it, and forgets the calls; nothing follows', () => {
+  test('closing a session stops running calls, records them, and forgets all calls; no event follows', () => {
     const actor = session();
     actor.send('Invoke', asked('n:1'));
     actor.send('Invoke', asked('n:2', { tool: 'cmd.run' }));
@@ -189,27 +189,27 @@ describe('a tool session', () => {
     assert.equal(actor.events.length, length);
   });
 
-  test('one that was closed before it was opened cannot be opened', () => {
+  test('a session that was closed before it was opened cannot be opened', () => {
     const actor = new ActorDriver(definition, 'acme', SESSION);
     actor.send('Close', { reason: 'the execution failed' });
     assert.equal(refusal(actor.send('Open', opening())), 'failed_precondition');
     assert.deepEqual(kinds(actor), ['closed']);
   });
 
-  test('opening it again is harmless, opening it for another key is a conflict', () => {
+  test('opening a session again changes nothing; opening it for another key is a conflict', () => {
     const actor = session();
     assert.deepEqual(actor.send('Open', opening()).events, []);
     assert.equal(refusal(actor.send('Open', opening({ public_key: 'other' }))), 'conflict');
   });
 
-  test('it ends by itself when its time is over', () => {
+  test('a session ends by itself at its timeout', () => {
     const actor = session({ expires_at: '2026-01-01T00:10:00.000Z' });
     actor.fire('expiry');
     assert.equal(actor.now, Date.parse('2026-01-01T00:10:00.000Z'));
     assert.equal(stateOf(actor).status, 'closed');
   });
 
-  test('revoked, it says so', () => {
+  test('a revoked session reports that it was revoked', () => {
     const actor = session({ expires_at: '2026-01-01T00:10:00.000Z' });
     actor.send('Revoke', { reason: 'revoked by ada' });
     const reply = answer(actor.send('Invoke', asked('n:1')));
@@ -217,13 +217,13 @@ describe('a tool session', () => {
     assert.equal(actor.timers.size, 0);
   });
 
-  test('that of an execution’s own loop is not revoked: its calls would go on without a record', () => {
+  test('the session of an execution’s own loop cannot be revoked: its calls would go on without a record', () => {
     const actor = session({ source: 'inner_loop', public_key: null });
     assert.equal(refusal(actor.send('Revoke', { reason: 'revoked by ada' })), 'failed_precondition');
     assert.equal(stateOf(actor).status, 'active');
   });
 
-  test('a session of one call ends with it, whatever became of it', () => {
+  test('a session of one call ends with that call, whatever its outcome', () => {
     for (const [more, last] of [
       [{}, 'closed'],
       [{ tool: 'fs.delete' }, 'closed'],
@@ -241,7 +241,7 @@ describe('a tool session', () => {
     if (effect !== undefined) end(actor, effect);
   };
 
-  test('nothing but an opening, an end or a record makes a session', () => {
+  test('only an opening, an end or a record creates a session', () => {
     const actor = new ActorDriver(definition, 'acme', SESSION);
     for (const [type, payload] of [
       ['Invoke', asked('n:1')],
@@ -254,7 +254,7 @@ describe('a tool session', () => {
     assert.equal(actor.events.length, 0);
   });
 
-  test('an inner loop tells its calls; beginning and end it cannot tell', () => {
+  test('an inner loop records its calls only, not the begin and end of a session', () => {
     const actor = session({ source: 'inner_loop', public_key: null });
     const decided = {
       kind: 'decided',
@@ -274,7 +274,7 @@ describe('a tool session', () => {
     assert.equal(stateOf(actor).counts.denied, 1);
   });
 
-  test('strangers cannot make a chain grow without end', () => {
+  test('requests that fail authentication cannot make a chain grow without limit', () => {
     const actor = session();
     const full = {
       ...stateOf(actor),
@@ -289,7 +289,7 @@ describe('a tool session', () => {
     );
   });
 
-  test('an agent cannot either: further calls are refused by name, repeats only answered', () => {
+  test('an agent cannot make a chain grow without limit either: further calls are refused by name, repeats only answered', () => {
     const actor = session();
     const { calls, replays } = SESSION_LIMITS;
     end(actor, actor.send('Invoke', asked('n:1')).effects[0]);

@@ -98,7 +98,7 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
   });
   const human = { kind: 'Human', prompt: 'Go?', transitions: [{ target: 'DONE' }] };
 
-  test('a run of built-in steps has ended when its start answers, and everything of it can be read', async () => {
+  test('a run of built-in steps has ended when its start is answered, and can be read completely', async () => {
     const executionId = randomUUID();
     const states = { A: pure('a', [{ target: 'B' }]), B: pure('{{input.who}}') };
     const workflowId = randomUUID();

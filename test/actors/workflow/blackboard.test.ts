@@ -12,7 +12,7 @@ test('more keys than a blackboard may have are refused at the start', () => {
   assert.equal(run.status, 'pending');
 });
 
-test('a key too many later fails the state that would write it; one that is there may be written again', () => {
+test('a state that would write a key over the limit fails; a key that exists may be written again', () => {
   const run = new DrivenWorkflow();
   const again = { kind: 'System', command: 'update_blackboard', env: { k0: 'again' }, transitions: [{ target: 'B' }] };
   // A's own output is the last key there is room for.

@@ -89,7 +89,7 @@ test('a built-in is named by the text of the manifest, never by what a template 
   assert.equal(run.effect.request.input.command, 'finalize');
 });
 
-test('context constants and the callers pairs are on the blackboard before the first state; the callers win', () => {
+test('the blackboard has context constants and the caller’s pairs before the first state; the caller’s win', () => {
   const run = new DrivenWorkflow();
   run.start(manifestOf({ A: pure('x') }, { spec: { context: { a: 1, b: 2 } } }), { blackboard: { b: 3, c: 4 } });
   assert.deepEqual({ ...run.blackboard, A: null }, { a: 1, b: 3, c: 4, ran: 'x', A: null });
@@ -126,7 +126,7 @@ test('without a bound of its own the node allows a thousand transitions', () => 
   assert.equal(run.payloads('WorkflowExecutionFailed')[0]?.reason, 'max_transitions_exceeded');
 });
 
-test('the one that its start named hears when it runs and when it has ended', () => {
+test('the actor that the start names receives when the run begins and when it has ended', () => {
   const run = new DrivenWorkflow();
   const notify = { to: 'stimulus/acme/s', as: 'RunWord', context: { n: 1 } };
   const turn = run.start(manifestOf({ A: pure('x') }), { notify });
@@ -192,7 +192,7 @@ test('more input than a run may have is refused before anything is kept', () => 
   assert.equal(run.status, 'pending');
 });
 
-test('large outputs are told in an event by size and beginning only', () => {
+test('an event holds size and beginning of a large output only', () => {
   const run = new DrivenWorkflow();
   run.start(manifestOf({ A: { kind: 'System', command: 'finalize', env: { t: '{{input.t}}' }, transitions: [] } }), {
     input: { t: 'x'.repeat(100_000) },
@@ -350,7 +350,7 @@ test('a template or an expression that fails in a run is an event that names the
   assert.match(String(run.payloads('WorkflowTemplateFailed')[2]?.error), /parseJson takes JSON/);
 });
 
-test('a run that an earlier version started keeps the rules of then', () => {
+test('a run that an earlier version started keeps the rules of that version', () => {
   const run = new DrivenWorkflow();
   const manifest = manifestOf({
     A: { kind: 'System', command: 'update_blackboard', env: { m: '{{input.m}}' }, transitions: [{ target: 'B' }] },

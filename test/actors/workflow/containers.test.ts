@@ -143,7 +143,7 @@ test('outputs of parallel steps that are too large together fail the state and c
   assert.equal(run.effects.size, 0);
 });
 
-test('containers of a workflow that says so are sealed; an annotation that only looks like it is refused', () => {
+test('containers of a workflow with the annotation are sealed; one that only looks like it is refused', () => {
   const annotated = (value: string) => {
     const run = new DrivenWorkflow();
     const { reply } = run.start(single(CONTAINER, { annotations: { 'svc.dev/containers': value } }));

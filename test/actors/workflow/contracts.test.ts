@@ -24,14 +24,14 @@ const EFFECTS: readonly (readonly [string, JsonObject, z.ZodType])[] = [
 ];
 
 for (const [kind, state, schema] of EFFECTS) {
-  test(`a state ${String(state.kind)} asks for ${kind} as its effect takes it`, () => {
+  test(`a state ${String(state.kind)} requests ${kind} with an input that its effect accepts`, () => {
     const run = begun(state);
     assert.equal(run.effect.request.kind, kind);
     for (const { request } of run.effects.values()) fits(schema, request.input);
   });
 }
 
-test('volumes are asked for as their effect takes them', () => {
+test('volumes are requested with an input that their effect accepts', () => {
   const storages: readonly JsonObject[] = [
     { workspace: { ttl_hours: 2, size_limit_mb: 10 } },
     {
@@ -54,7 +54,7 @@ const ACTORS: readonly (readonly [JsonObject, z.ZodType])[] = [
 ];
 
 for (const [state, schema] of ACTORS) {
-  test(`a state ${String(state.kind)} asks its actor as it takes it`, () => {
+  test(`a state ${String(state.kind)} sends its actor a message that it accepts`, () => {
     fits(schema, begun(state).told[0]?.payload ?? null);
   });
 }

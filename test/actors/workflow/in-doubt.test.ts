@@ -15,14 +15,14 @@ function inDoubt(annotations: Record<string, string> = {}): DrivenWorkflow {
 
 const errorCode = (run: DrivenWorkflow) => toJson(toJson(run.blackboard.STEP).error).code;
 
-test('a command in doubt is never repeated unless somebody said so', () => {
+test('a command in doubt is never repeated unless a policy or a person says so', () => {
   const run = inDoubt();
   assert.equal(errorCode(run), 'in_doubt');
   assert.equal(run.effects.size, 0);
   assert.deepEqual(run.path, ['STEP', 'BAD']);
 });
 
-test('policy retry asks again in sight of everybody, three times at most', () => {
+test('policy retry repeats the command with an event for each repeat, three times at most', () => {
   const run = inDoubt({ 'svc.dev/on-in-doubt': 'retry' });
   for (let repeat = 1; repeat <= 3; repeat += 1) {
     assert.deepEqual([run.effect.request.kind, run.effect.request.input.command], ['command.run', 'deploy ann']);
@@ -34,7 +34,7 @@ test('policy retry asks again in sight of everybody, three times at most', () =>
   assert.match(String(toJson(toJson(run.blackboard.STEP).error).message), /4 times/);
 });
 
-test('a repeated command that ends goes on as if nothing had happened', () => {
+test('a repeated command that ends continues the run as usual', () => {
   const run = inDoubt({ 'svc.dev/on-in-doubt': 'retry' });
   run.exit(0);
   assert.deepEqual(run.path, ['STEP', 'DONE']);
@@ -49,7 +49,7 @@ test('the policy of a state wins over that of the workflow', () => {
   assert.equal(other.effects.size, 1);
 });
 
-test('policy ask waits for a human without end; yes repeats, with the whole time of the state', () => {
+test('policy ask waits for a person without a timeout; yes repeats the command with the whole timeout of the state', () => {
   const run = inDoubt({ 'svc.dev/on-in-doubt': 'ask' });
   const ask = toJson(run.told[0]?.payload);
   assert.deepEqual([run.told[0]?.type, ask.timeout_ms, ask.default_response], ['Ask', null, null]);
@@ -73,7 +73,7 @@ test('anything but yes fails the state, and is no feedback of a Human state', ()
   }
 });
 
-test('a cancel while a human is asked withdraws the question', () => {
+test('a cancel while an approval is open withdraws it', () => {
   const run = inDoubt({ 'svc.dev/on-in-doubt': 'ask' });
   const { sends } = run.send('Cancel', {});
   assert.deepEqual(

@@ -19,7 +19,7 @@ function started(states: JsonObject, extra: JsonObject = {}): DrivenWorkflow {
 }
 
 describe('a run that is an intent pipeline', () => {
-  test('tells that it began and what it came to, inside the events of every run', () => {
+  test('a pipeline records its begin and its outcome inside the events of every run', () => {
     const run = started({ WORK: command, END: end('yes') });
     run.exit(0);
     assert.deepEqual(run.names.slice(0, 2), ['WorkflowExecutionStarted', 'IntentExecutionPipelineStarted']);
@@ -32,7 +32,7 @@ describe('a run that is an intent pipeline', () => {
     assert.ok(Number(duration_ms) >= 0);
   });
 
-  test('has no score of an agent that was not taken', () => {
+  test('a pipeline has no score of an agent that was not chosen', () => {
     const run = started({ END: end('no') });
     const [done] = run.payloads('IntentExecutionPipelineCompleted');
     assert.equal(done?.reused_existing_agent, false);
@@ -56,7 +56,7 @@ describe('a run that is an intent pipeline', () => {
     ]);
   });
 
-  test('tells the beginning of long texts, and other runs tell nothing of it', () => {
+  test('a pipeline records the beginning of long texts; other runs have no such events', () => {
     const long = started({ END: end('no') }, { intent: 'x'.repeat(100_000) });
     const [began] = long.payloads('IntentExecutionPipelineStarted');
     assert.ok(String(began?.intent).length < 5_000);

@@ -14,7 +14,7 @@ const STOPPED: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [name, state] of Object.entries(KINDS)) {
-  test(`a cancel reaches what a state ${name} waits for, and ends the run`, () => {
+  test(`a cancel reaches the effect that a state ${name} waits for, and ends the run`, () => {
     const run = begun(state);
     const turn = run.send('Cancel', { reason: 'enough' });
     assert.deepEqual(turn.reply, { ok: true, value: { cancelled: true } });
@@ -28,7 +28,7 @@ for (const [name, state] of Object.entries(KINDS)) {
   });
 
   if (name === 'HUMAN') continue;
-  test(`a state ${name} that takes too long lets go of what it waits for and fails`, () => {
+  test(`a state ${name} that times out cancels what it waits for and fails`, () => {
     const run = begun({ ...state, timeout: '7s' });
     const before = run.now;
     const turn = run.fire('state');
@@ -42,12 +42,12 @@ for (const [name, state] of Object.entries(KINDS)) {
   });
 }
 
-test('a state waits 300 s unless it says otherwise', () => {
+test('a state has a timeout of 300 s unless it sets another', () => {
   const run = begun(AGENT);
   assert.equal((run.timers.get('state')?.at ?? 0) - run.now, 300_000);
 });
 
-test('a command that takes too long ends itself and still tells what it wrote', () => {
+test('a command that times out ends itself and still returns what it wrote', () => {
   const run = begun({ ...SYSTEM, timeout: '7s' });
   assert.equal(run.effect.request.input.timeout_ms, 7_000);
   run.advance(7_100);
@@ -63,7 +63,7 @@ test('parallel steps that ended before a time-out stay in the output', () => {
   assert.equal(toJson(toJson(record(run).output).lint).stdout, 'linted');
 });
 
-test('a child or agent that says it runs when nobody wants it any more is cancelled, also after the end', () => {
+test('a child or agent that reports its start after it is no longer needed is cancelled, also after the end of the run', () => {
   for (const [state, kind] of [
     [AGENT, 'execution'],
     [CHILD, 'workflow'],
@@ -83,7 +83,7 @@ test('a child or agent that says it runs when nobody wants it any more is cancel
   }
 });
 
-test('a start that failed after all cancels the agent it may have started', () => {
+test('a start that failed in the end cancels the agent that it may have started', () => {
   const run = begun(AGENT);
   const id = run.awaitedId;
   const turn = run.fail('deadline_exceeded');

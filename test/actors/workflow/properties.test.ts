@@ -213,7 +213,7 @@ test('any mailbox gives events in the order of the grammar, and nothing after th
   );
 });
 
-test('a run waits for one thing: its open effects are the ones it names, and nothing of an earlier state is left', () => {
+test('a run waits for one state: its open effects are the ones it names, and none of an earlier state is left', () => {
   fc.assert(
     fc.property(manifest, steps, (flow, rest) => {
       const driven = new DrivenWorkflow(60);
@@ -234,7 +234,7 @@ test('a run waits for one thing: its open effects are the ones it names, and not
   );
 });
 
-test('whatever a run asked for has answered, or was told that nobody wants it any more', () => {
+test('every effect that a run requested has answered or was cancelled', () => {
   fc.assert(
     fc.property(manifest, steps, (flow, rest) => {
       const driven = run(flow, [{ kind: 'start' }, ...rest, { kind: 'cancel' }]);

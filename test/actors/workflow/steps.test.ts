@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../../runtime/json.ts';
 import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson } from './driven-workflow.ts';
 import { AGENT, begun, errorCode, HUMAN, PANEL, record, SYSTEM } from './one-state.ts';
 
-test('an agent is started under an id of the run, in the name of who started it, and its word is the output', () => {
+test('an agent is started under an id of the run, as the caller of the run, and its answer is the output', () => {
   const run = begun(AGENT);
   const { kind, mode, input } = run.effect.request;
   assert.deepEqual([kind, mode], ['agent.start', 'repeatable']);
@@ -20,7 +20,7 @@ test('an agent is started under an id of the run, in the name of who started it,
   assert.deepEqual(run.path, ['STEP', 'DONE']);
 });
 
-test('an agent without validators says its score and confidence itself; validators that found less win', () => {
+test('an agent without validators reports its score and confidence itself; a validator score below 1 replaces that score', () => {
   const said = '{"score": 0.4, "confidence": 0.3}';
   for (const [output, score, expected] of [
     [said, 1, [0.4, 0.3]],
@@ -132,7 +132,7 @@ test('human.feedback is the feedback, without one the payload, in every later st
   }
 });
 
-test('a human who does not answer in time: the default response counts as an answer, without one the state fails', () => {
+test('an unanswered approval applies its default response; without one the state fails', () => {
   const applied = begun({ ...HUMAN, timeout: '1h', default_response: 'no' });
   applied.approvalWord('opened');
   applied.approvalWord('expired', 'no');
@@ -144,12 +144,12 @@ test('a human who does not answer in time: the default response counts as an ans
   assert.equal(none.payloads('WorkflowExecutionFailed')[0]?.reason, 'human_input_timeout');
 });
 
-test('without a timeout a human is waited for without end', () => {
+test('without a timeout a run waits for a person without end', () => {
   const run = begun(HUMAN);
   assert.equal(toJson(run.told[0]?.payload).timeout_ms, null);
 });
 
-test('a panel is convened with every judge rendered, and its verdict is the output', () => {
+test('a panel is started with every judge rendered, and its verdict is the output', () => {
   const run = begun(PANEL);
   const [convene] = run.told;
   assert.deepEqual([convene?.to, convene?.type], [`judge-panel/acme/${run.awaitedId}`, 'Convene']);
@@ -179,7 +179,7 @@ test('a panel with too few judges fails its state', () => {
   assert.equal(errorCode(run), 'too_few_judges');
 });
 
-test('what is known of a volume goes with each step; a run that does not know it looks it up once', () => {
+test('each step gets the record of its volume; a run that does not know it looks it up once', () => {
   const known = { size_limit_bytes: 1_024, workflow_execution_id: RUN_ID };
   const twice = manifestOf({
     FIRST: { kind: 'System', command: 'make', transitions: [{ condition: 'always', target: 'STEP' }] },

@@ -137,7 +137,7 @@ const CHILDREN = [
 ] as const;
 
 for (const [whom, state, text] of CHILDREN) {
-  test(`${text}, its own wait comes with it`, async () => {
+  test(`${text}, the answer includes its own wait`, async () => {
     const run = begun(state);
     const own = { kind: 'approval', reason: 'waiting for a human', approval_id: 'x' } as const;
     const asked: unknown[] = [];

@@ -152,7 +152,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal(found?.frequency, 2);
     });
 
-    it('finds the likest first, of those similarityTo_ the one that succeeded more often', async () => {
+    it('finds the most similar first, and of equally similar ones the one that succeeded more often', async () => {
       await fresh();
       const texts = ['disk is full while the archive is written', 'disk is full', 'the archive cannot be opened'];
       for (const text of texts) await patterns.store(tenant, pattern(text, { solutionApproach: `about ${text}` }));
@@ -202,7 +202,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(await patterns.query(tenant, { errorSignature: beta, minSimilarity: 1 }), []);
     });
 
-    it('is whole after a crash at any write: the same store again finds or makes the one pattern', async () => {
+    it('survives a crash at any write: the same store again finds or makes the one pattern', async () => {
       await fresh();
       for (let writes = 0; writes < 14; writes += 1) {
         tenant = newTenant();

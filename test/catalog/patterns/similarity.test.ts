@@ -28,7 +28,7 @@ const ROWS: readonly (readonly [what: string, some: string, other: string, least
 ];
 
 for (const [what, some, other, least, most] of ROWS) {
-  test(`${what}: "${some}" and "${other}" are similarityTo_ by ${least} to ${most}`, () => {
+  test(`${what}: the similarity of "${some}" and "${other}" is ${least} to ${most}`, () => {
     const found = of(some, other);
     assert.ok(found >= least && found <= most, `${found}`);
     assert.equal(of(other, some), found);
@@ -48,7 +48,7 @@ test('what is quoted is left out of an error and kept in a solution', () => {
   assert.deepEqual(solutionWords("install 'lodash'"), ['instal', 'lodash']);
 });
 
-test('any two texts are similarityTo_ by 0 to 1, in both directions, and each is like itself', () => {
+test('the similarity of any two texts is 0 to 1 and symmetric, and of a text to itself 1', () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 200 });
   fc.assert(
     fc.property(text, text, (some, other) => {

@@ -149,7 +149,7 @@ describe('search with embeddings', () => {
     ['too few vectors', { body: '{"data":[],"usage":{"prompt_tokens":1}}' }],
   ] as const;
   for (const [what, turn] of failures) {
-    it(`goes by words alone on ${what}, says so in the log once, and comes back`, async () => {
+    it(`uses words alone on ${what}, logs it once, and recovers`, async () => {
       server.answer(() => turn);
       const node = await open();
       const byWords = await node.search.agents(ada, { query: 'vessel' });
@@ -174,7 +174,7 @@ describe('search with embeddings', () => {
     assert.ok(performance.now() - startedAt < 3_000);
   });
 
-  it('says no key and no text in its errors', async () => {
+  it('has no key and no text in its errors', async () => {
     server.answer(() => ({ status: 400, body: `{"error":{"message":"wrong: ${KEY} for sweet secret text"}}` }));
     await assert.rejects(embeddings(server.url).embed(['sweet secret text']), (thrown: unknown) => {
       assert.ok(thrown instanceof SvcError);
@@ -225,7 +225,7 @@ describe('spec.cortex.embeddings', () => {
   };
   const models = [{ alias: 'meaning', model: 'x' }];
 
-  it('refuses an alias nobody serves at start', () => {
+  it('refuses an alias without a provider at start', () => {
     refuses([{ name: 'a', type: 'ollama', models: [{ alias: 'other', model: 'x' }] }], /alias "meaning"/);
     refuses([{ name: 'a', type: 'ollama', enabled: false, models }], /alias "meaning"/);
   });

@@ -120,7 +120,7 @@ for (const { name: storeName, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(await two.search.agents(ada, { query: 'citrine' }), []);
     });
 
-    it('finds what a crash kept from being noted, once the catalog is compared as a whole', async () => {
+    it('finds an agent whose index entry a crash prevented, once the whole catalog is compared', async () => {
       let shiftMs = 0;
       const clock = { ...systemClock, monotonic: () => performance.now() + shiftMs };
       const node = await searchNode(documents, { clock });
@@ -205,7 +205,7 @@ describe('a search', () => {
     }
   });
 
-  it('leaves out what a tenant has beyond the bound, and says so in the log once', async () => {
+  it('does not index what a tenant has beyond the bound, and logs it once', async () => {
     const bounded = await searchNode(documents, { cortex: { search: { max_entries: 3 } } });
     for (let at = 0; at < 5; at += 1) {
       await bounded.agents.deploy(admin('many'), agentYaml(`jade-${at}`, 'x'), { force: false });

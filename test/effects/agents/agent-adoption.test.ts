@@ -24,7 +24,7 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
   });
   const container = (effectId: string) => at.bench.podman.docker.getContainer(`svc-${effectId}`);
 
-  test('after kill -9 in the middle another node adopts it, and no command runs again', async () => {
+  test('after kill -9 another node adopts the agent in the middle of its run, and no command runs again', async () => {
     const effectId = randomUUID();
     const documentsAt = join(at.bench.podman.directory, 'node-b');
     const volume = at.bench.volume(EXECUTION);
@@ -62,7 +62,7 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
     await documents.close();
   });
 
-  test('a node that stops leaves agent and exchange for the next one', async () => {
+  test('a node that stops leaves the agent and its exchange to the next node', async () => {
     const effectId = randomUUID();
     const stop = new AbortController();
     const first = loop([
@@ -85,7 +85,7 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
     assert.equal(next.asked[0]?.call, first.asked[0]?.call, 'the same question, asked again');
   });
 
-  test('an agent whose container was taken away is in doubt, not run again', async () => {
+  test('an agent whose container was removed is in doubt and not run again', async () => {
     const effectId = randomUUID();
     const first = loop([() => new Promise(() => {})]);
     const running = runAgent(at.parts(first.gateway), {}, { effectId }).catch((error: unknown) => error);

@@ -39,7 +39,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     await at[Symbol.asyncDispose]();
   });
 
-  test('the node’s bootstrap asks, runs what it is told to, and prints the final content', async () => {
+  test('the node’s bootstrap sends the prompt, runs the dispatched commands, and prints the final answer', async () => {
     const look = 'id -u; id -g; pwd; ls /sys/class/net; echo "$EXTRA"; echo kept > file; echo to stderr >&2; exit 3';
     const { result, asked, progress } = await at.run([
       exec(look, { dispatch_id: 'd-1', env_additions: { EXTRA: "it's" } }),
@@ -70,7 +70,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.deepEqual(await readdir(at.boxes), [], 'its exchange is gone');
   });
 
-  test('who it is is durable before its bootstrap begins', async () => {
+  test('the identity of the agent is durable before its bootstrap begins', async () => {
     const order: string[] = [];
     const told = async (value: unknown) => {
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -142,7 +142,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.equal(textOf(progress).length, 1_000);
   });
 
-  test('a cancel takes the container and its exchange away', async () => {
+  test('a cancel removes the container and its exchange', async () => {
     const stop = new AbortController();
     const effectId = randomUUID();
     const made = loop([
@@ -163,7 +163,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.deepEqual(await readdir(at.boxes), []);
   });
 
-  test('an agent whose actor wants nothing more is ended', async () => {
+  test('an agent that its actor no longer waits for is ended', async () => {
     const effectId = randomUUID();
     const made = loop([]);
     const progress = async () => {
@@ -178,7 +178,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     await assert.rejects(at.bench.podman.docker.getContainer(`svc-${effectId}`).inspect(), { statusCode: 404 });
   });
 
-  test('an error of the loop ends the bootstrap with exit code 1 and the words of the gateway', async () => {
+  test('an error of the loop ends the bootstrap with exit code 1 and the message of the gateway', async () => {
     const made = loop([async () => Promise.reject(new SvcError('model_failed', 'the model said no'))]);
     const { result } = await runAgent(at.parts(made.gateway));
     assert.equal(result.exit_code, 1);
@@ -208,7 +208,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.equal(result.stdout, '5.1\n');
   });
 
-  test('it may be kept for a look only where the node says so', async () => {
+  test('an ended container is kept for inspection only where the node says so', async () => {
     const own = await at.own('true');
     const env = { SVC_KEEP_CONTAINER: 'true' };
     for (const keep of [false, true]) {

@@ -35,7 +35,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
   });
   const attack = async (script: string, answers: Script = []) => at.run(answers, await at.own(SEND + script));
 
-  test('cannot speak of another execution', async () => {
+  test('cannot use the execution of another agent', async () => {
     const { result, asked } = await attack(`generate e2 | send 1; ${GOOD} 2`, [final('mine')]);
     const [refused = '', answered = ''] = result.stdout.trim().split('\n');
     assert.match(refused, /"error":"forbidden"/);
@@ -76,7 +76,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.ok((await written({})).includes('/workspace/x'), 'without it, it may');
   });
 
-  test('under read_only has the node’s bootstrap ask and run commands as ever', async () => {
+  test('under read_only the node’s bootstrap still sends requests and runs commands', async () => {
     const run = exec('touch /workspace/y || echo "not written"');
     const { result, asked } = await at.run([run, final('done')], { read_only: true });
     assert.equal(result.stdout, 'done', result.stderr);
@@ -104,7 +104,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.deepEqual((await at.bench.podman.docker.listContainers()).length, 0);
   });
 
-  test('it has no network, no capability, no way to more privileges, and sees no device of the host', async () => {
+  test('an agent has no network, no capability and no new privileges, and sees no device of the host', async () => {
     const { result } = await attack(
       'ls /sys/class/net; grep -E "CapEff|CapBnd|NoNewPrivs|Seccomp:" /proc/self/status; ' +
         'wget -q -T 2 -O - http://127.0.0.1:8081/ || echo unreachable; chown 0 /workspace; mount -t tmpfs x /mnt; ls /dev | tr "\\n" " "',

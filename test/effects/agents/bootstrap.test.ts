@@ -130,7 +130,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       assert.deepEqual([hidden?.exit_code, hidden?.truncated], [0, true]);
     });
 
-    test(`says what could not be started as shells do (${shell})`, async () => {
+    test(`reports a command that cannot be started with the exit code of shells (${shell})`, async () => {
       const seen = await results(
         dispatch('no-such-program'),
         dispatch('/etc/passwd'),
@@ -146,7 +146,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       assert.equal(seen[4]?.stderr, 'unknown_action:teleport');
     });
 
-    test(`keeps what opens the gateway from the commands it runs (${shell})`, async () => {
+    test(`hides the credentials of the gateway from the commands it runs (${shell})`, async () => {
       const loop = new ScriptedLoop([dispatch('env'), final('')]);
       await using server = await gateway(loop);
       const env = { SVC_ORCHESTRATOR_URL: server.url, SVC_SEAL_TOKEN: TOKEN, SVC_MAILBOX: '/nowhere', KEPT: 'yes' };
@@ -175,7 +175,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       }
     });
 
-    test(`asks again after a connection that broke and a node that was not there (${shell})`, async () => {
+    test(`retries after a broken connection and while the node is down (${shell})`, async () => {
       const loop = new ScriptedLoop([final('at last')]);
       const broken = createServer((request) => void request.socket.destroy());
       await new Promise<void>((resolve) => broken.listen(0, '127.0.0.1', resolve));
@@ -194,7 +194,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
     });
   }
 
-  test('asks again when the gateway says that it is down for the moment', async () => {
+  test('retries when the gateway answers that it is unavailable for the moment', async () => {
     const loop = new ScriptedLoop([new SvcError('unavailable', 'moving'), final('at last')]);
     const ended = await throughFiles(shells.busybox, loop, 'go');
     assert.deepEqual([ended.code, ended.stdout.toString(), loop.asked.length], [0, 'at last', 2]);
@@ -213,7 +213,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
     assert.deepEqual(await readdir(place.path), []);
   });
 
-  test('gives up with 1 when nobody answers for long', async () => {
+  test('gives up with 1 when no answer comes for long', async () => {
     const ended = await bootstrap(shells.curl, 'go', {
       SVC_ORCHESTRATOR_URL: 'http://127.0.0.1:1/x/t',
       SVC_MAILBOX: '/nowhere',

@@ -98,7 +98,7 @@ describe('the file exchange of a container', () => {
     assert.equal(await relay.stop(), 'ended');
   });
 
-  test('a relay that starts later answers what has no answer, and nothing twice', async () => {
+  test('a relay that starts later answers the requests without an answer, and none twice', async () => {
     const never = new Promise<GatewayAnswer>(() => {});
     let isFirst = true;
     await using exchange = await scene((request) => {
@@ -125,7 +125,7 @@ describe('the file exchange of a container', () => {
     assert.deepEqual(prompts, ['one', 'two', 'two', 'three']);
   });
 
-  test('a relay that is told to end leaves its request to the next one', async () => {
+  test('a relay that is stopped leaves its request to the next one', async () => {
     await using exchange = await scene(() => final('answered'));
     const waiting: GatewayHandler = (_request, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
@@ -141,7 +141,7 @@ describe('the file exchange of a container', () => {
     await relay.stop();
   });
 
-  test('keeps one exchange at most, however long the agent talks', async () => {
+  test('keeps one exchange at most, however many requests the agent sends', async () => {
     await using exchange = await scene(() => final('y'));
     const relay = exchange.relay({ maxRequests: 20 });
     for (let number = 1; number <= 20; number += 1) {
@@ -159,7 +159,7 @@ describe('the file exchange of a container', () => {
 describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TESTED: needs Linux' }, () => {
   const SECRET = 'the node alone may read this';
 
-  test('gets nothing by links, pipes, sockets, devices, directories and huge files', async () => {
+  test('gets no data through links, pipes, sockets, devices, directories and huge files', async () => {
     await using elsewhere = await privateDirectory();
     await using exchange = await scene(() => final('taken'));
     const secret = join(elsewhere.path, 'secret');
@@ -245,7 +245,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     assert.ok(outcome instanceof SvcError && outcome.code === 'failed_precondition');
   });
 
-  test('swapping a request for a link while it is read gets nothing', async () => {
+  test('swapping a request for a link while it is read reveals no data', async () => {
     await using elsewhere = await privateDirectory();
     await using exchange = await scene((request) => final(request.type === 'generate' ? request.prompt : ''));
     const secret = join(elsewhere.path, 'secret');

@@ -53,7 +53,7 @@ describe('a shell command', () => {
     assert.ok(workspace !== undefined, 'what was looked up of its volume');
   });
 
-  test('sees what it was given and nothing of the node; references stay text', async () => {
+  test('sees its own input and nothing of the node; references stay text', async () => {
     process.env.SVC_TEST_SECRET = 'of the node';
     const env = { A: 'a b', KEY: 'secret:KEY', NODE: 'env:SVC_TEST_SECRET', SVC_WORKSPACE: 'mine' };
     const volume = await bench.volume();
@@ -149,7 +149,7 @@ describe('a shell command', () => {
     assert.deepEqual([result.exit_code, result.stdout_truncated, result.stderr], [0, true, 'done\n']);
   });
 
-  test('one that fills its volume is ended with quota_exceeded and keeps its output; one that tidies it up is not', async () => {
+  test('a command that fills its volume is ended with quota_exceeded and keeps its output; one that frees the space is not', async () => {
     const workspace = { volume_id: await bench.volume(2 * MiB), implicit: false };
     const fill = 'echo before; i=0; while :; do head -c 500000 /dev/zero > f$i; i=$((i+1)); sleep 0.05; done';
     const filled = await run(fill, { workspace });

@@ -131,7 +131,7 @@ describe('a command of a tool', () => {
     await assert.rejects(run({ execution_id, command: './tools/greet/more' }), { code: 'not_found' });
   });
 
-  test('a link out of the workspace is no way to run more than a name would', async () => {
+  test('a link out of the workspace gives a command no more than the name of its target would', async () => {
     const execution_id = randomUUID();
     await run({ execution_id });
     await symlink('/etc/passwd', join(await directoryOf(execution_id), 'passwd'));
@@ -163,7 +163,7 @@ describe('a command of a tool', () => {
     }
   });
 
-  test('ends a volume’s overflow with quota_exceeded', async () => {
+  test('ends a command that fills its volume with quota_exceeded', async () => {
     const volume = await bench.volume(2 * MiB);
     const mounts = [{ volume_id: volume, mount_path: '/workspace', read_only: false, create: false }];
     const write = sh(
@@ -172,7 +172,7 @@ describe('a command of a tool', () => {
     await assert.rejects(run({ mounts, ...write }), { code: 'quota_exceeded' });
   });
 
-  test('one of an execution runs at a time; others wait in line, not longer than their time', async () => {
+  test('one command of an execution runs at a time; others queue, not longer than their timeout', async () => {
     const commands = commandsOver(view);
     const signal = new AbortController().signal;
     const execution_id = randomUUID();
@@ -191,7 +191,7 @@ describe('a command of a tool', () => {
     assert.equal((await slow).stopped_by, 'timeout');
   });
 
-  test('a cancel ends it with all it started, and one that waits in line too', async () => {
+  test('a cancel ends a command with all it started, also one that is queued', async () => {
     const commands = commandsOver(view);
     const execution_id = randomUUID();
     const stop = new AbortController();
@@ -225,7 +225,7 @@ function check(attempt: CommandEscape, result: ToolCommandResult): void {
 }
 
 for (const kind of ['in the sandbox', 'with a view of its own', 'without one'] as const) {
-  describe(`a command ${kind} does not get out by`, () => {
+  describe(`a command ${kind} does not escape by`, () => {
     // Without a view there is no process table of its own, which some attempts are about.
     const attempts = COMMAND_ESCAPES.filter(({ ownProcesses }) => kind !== 'without one' || ownProcesses !== true);
     for (const attempt of attempts) {

@@ -21,7 +21,7 @@ const NODE = join(import.meta.dirname, '../../support/podman-node.ts');
 const COUNTING =
   'echo run >> /data/runs; echo began; while [ ! -e /data/go ]; do sleep 0.05; done; echo ended >&2; exit 5';
 
-describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
+describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
   let bench: PodmanUnderTest;
   before(async () => {
     bench = await podmanUnderTest();
@@ -99,7 +99,7 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     assert.equal(await exists(effectId), false);
   });
 
-  test('a request whose own time is over kills the container and keeps it as the record', async () => {
+  test('a request whose own timeout expires kills the container and keeps it as the record', async () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
     const stop = new AbortController();
@@ -147,7 +147,7 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     assert.equal((await bench.run(sh('echo once'), { effectId, attempt: 2 })).stdout, 'once\n');
   });
 
-  test('a node that dies while it takes an unstarted container away leaves no doubt: it runs, once', async () => {
+  test('a node that dies while it removes an unstarted container leaves no doubt: the container runs once', async () => {
     const effectId = randomUUID();
     const unstarted = await made(effectId);
     const { Id: containerId, Created } = await unstarted.inspect();
@@ -157,7 +157,7 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     assert.equal((await bench.starts.find(TENANT, effectId))?.attempt, 3);
   });
 
-  test('what another engine has started is not started here', async () => {
+  test('a container that another engine has started is not started here', async () => {
     const effectId = randomUUID();
     await bench.starts.record(TENANT, effectId, {
       containerId: 'of another engine',
@@ -168,13 +168,13 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     assert.equal(await exists(effectId), false);
   });
 
-  test('a node that wakes late starts nothing for an effect that is over', async () => {
+  test('a node that wakes late starts no container for an effect that is over', async () => {
     const effectId = randomUUID();
     bench.unwanted.add(effectId);
     await assert.rejects(bench.run(sh('true'), { effectId }), { code: 'cancelled' });
   });
 
-  test('a container of another tenant or installation is not taken for ours', async () => {
+  test('a container of another tenant or installation is not adopted', async () => {
     const effectId = randomUUID();
     await bench.run(sh('true'), { effectId });
     await assert.rejects(bench.run(sh('true'), { effectId, attempt: 2, tenant: 'other' }), {
@@ -185,7 +185,7 @@ describe('a container is found again and never run twice', NEEDS_PODMAN, () => {
     });
   });
 
-  test('a start that may still be under way finds its container taken away, and it runs once', async () => {
+  test('a start that may still be in flight finds its container removed, and the container runs once', async () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
     const quick = { ...sh('echo run >> /data/runs; echo done'), mounts };

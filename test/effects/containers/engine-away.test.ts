@@ -25,7 +25,7 @@ describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
   const go = (volume: string) =>
     bench.podman.podman('run', '--rm', '-v', `${bench.volume(volume)}:/d`, 'svc-test-busybox:1', 'touch', '/d/go');
 
-  test('a run goes on over a restart of the engine, with all of its output', async () => {
+  test('a run continues through a restart of the engine, with all of its output', async () => {
     const mounts = [{ volume_id: 'restart', mount_path: '/data' }];
     const run = bench.run({ ...sh(WAITING), mounts });
     await running();
@@ -47,7 +47,7 @@ describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
     assert.equal((await run).stdout, 'here\n');
   });
 
-  test('away for too long it is unavailable, and the next attempt adopts what runs', async () => {
+  test('an engine that is down for too long is unavailable, and the next attempt adopts the running container', async () => {
     const effectId = randomUUID();
     const mounts = [{ volume_id: 'long', mount_path: '/data' }];
     const location = { socketPath: bench.podman.socketPath };
@@ -83,7 +83,7 @@ test('without an engine the refusal names the setting', async () => {
   });
 });
 
-test('the setting goes before DOCKER_HOST, that before CONTAINER_HOST, and sockets count only when they exist', () => {
+test('the setting has priority over DOCKER_HOST, that over CONTAINER_HOST, and sockets count only when they exist', () => {
   const env = { DOCKER_HOST: 'tcp://10.0.0.1:2376', CONTAINER_HOST: 'unix:///c.sock', XDG_RUNTIME_DIR: '/run/user/7' };
   const exists = (path: string) => path === '/run/user/7/podman/podman.sock';
   assert.deepEqual(findEngine({ configured: '/a.sock', env, exists }), { socketPath: '/a.sock' });

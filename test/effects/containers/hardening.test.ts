@@ -156,7 +156,7 @@ function hardening(init: boolean): void {
   });
 }
 
-test('the one line of an init that could not execute its command is told from what commands write', () => {
+test('the line of an init that could not execute its command is told apart from the output of commands', () => {
   assert.equal(
     initFailure(1, 0, 'ERROR (catatonit:7): failed to exec pid1: No such file or directory\n'),
     'No such file or directory',

@@ -72,7 +72,7 @@ test('without a list any may be named but a link-local address, however it is wr
     assert.equal(await refused(`${host}/latest/meta-data`), true, host);
 });
 
-test('nor a name of a link-local address or of a metadata service; a name that the node does not know is left to the engine', async () => {
+test('nor may a name of a link-local address or of a metadata service; the engine resolves a name that the node cannot', async () => {
   for (const name of ['metadata', 'azure', 'six', 'aws', 'mapped'])
     for (const port of ['', ':80']) assert.equal(await refused(`${name}.evil.example${port}/a/b`), true, name);
   for (const image of ['registry.example/app', 'inner.example:5000/app', 'unknown.example/app', 'alpine'])

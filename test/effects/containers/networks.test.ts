@@ -47,7 +47,7 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 180_000 }, () => 
     }
   });
 
-  test('one that the node is in itself is refused, and one whose addresses nobody knows', async () => {
+  test('a network that the node itself is in is refused, and one whose addresses are unknown', async () => {
     const { engine } = bench.parts;
     const among = new ContainerNetworks({ onLoopback: true, own: () => ['10.88.0.1', '10.88.3.4'] });
     await assert.rejects(among.learn(engine, 'bridge', never), {

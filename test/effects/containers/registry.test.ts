@@ -55,7 +55,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
     for (const one of [REGISTRY_PASSWORD, BASE64, 'neither-of-both']) assert.ok(!text.includes(one), text);
   };
 
-  test('without credentials the image cannot be had, and the reason is the registry’s', async () => {
+  test('without credentials the image is unavailable, and the reason is the registry’s', async () => {
     await assert.rejects(bench.run({ image }), { code: 'image_unavailable', message: /unauthorized|authentication/i });
   });
 
@@ -101,7 +101,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
     forget();
   });
 
-  test('a tag nobody pushed is named', async () => {
+  test('the error names a tag that does not exist', async () => {
     const asked = { image: `${registry.host}/team/app:2`, registry_credentials: 'registry/json' };
     await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /app:2.*(unknown|not found)/s });
   });

@@ -8,7 +8,7 @@ import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
 import { type PodmanUnderTest, podmanUnderTest, REALM, sh, TENANT } from '../../support/podman-containers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-describe('containers nobody waits for go', NEEDS_PODMAN, () => {
+describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => {
   let bench: PodmanUnderTest;
   before(async () => {
     bench = await podmanUnderTest();
@@ -47,7 +47,7 @@ describe('containers nobody waits for go', NEEDS_PODMAN, () => {
     await Promise.all([other.stop(), ours.stop()]);
   });
 
-  test('soon after a result was delivered its container is gone', async () => {
+  test('a container is removed soon after its result was delivered', async () => {
     const effectId = randomUUID();
     const one = sweep({ intervalMs: 60_000 });
     await bench.runOn({ onEnd: (owner) => one.soon(owner) }, sh('true'), { effectId });

@@ -31,7 +31,7 @@ describe('a server behind a URL', () => {
     assert.match(status?.error ?? '', /not Bearer \[redacted\]/);
   });
 
-  test('that sends them elsewhere does not take them there', async () => {
+  test('that redirects elsewhere gets no credentials sent there', async () => {
     await using elsewhere = await httpServer();
     await using server = await httpServer({ redirect: elsewhere.url });
     await using bench = await mcpUnderTest([settings(server.url)]);
@@ -62,7 +62,7 @@ describe('a server behind a URL', () => {
     assert.equal(bench.servers.status()[0]?.restarts, 0);
   });
 
-  test('that forgets its sessions is given a new one', async () => {
+  test('that forgets its sessions gets a new one', async () => {
     await using server = await httpServer();
     await using bench = await mcpUnderTest([settings(server.url)]);
     await bench.servers.tools();
@@ -72,7 +72,7 @@ describe('a server behind a URL', () => {
     assert.equal(await bench.text('far.echo'), 'echo');
   });
 
-  test('that nobody listens at is tried again until somebody does', async () => {
+  test('that has no listener is tried again until it has one', async () => {
     const first = await httpServer();
     await first[Symbol.asyncDispose]();
     await using bench = await mcpUnderTest([settings(first.url)]);

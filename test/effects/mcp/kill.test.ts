@@ -12,7 +12,7 @@ import { endLeftovers } from '../../../effects/programs/leftovers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { isAlive } from './mcp-servers.ts';
 
-test('kill -9 of the node leaves no server, and its next life ends what left the group', async (t) => {
+test('kill -9 of the node leaves no server, and the restarted node ends the processes that left the group', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-kill-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const workspaces = join(directory, 'workspaces');

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 
-describe('the list of a server that talks nonsense', () => {
-  test('holds only what can be offered, and the log says what is wrong with the rest', async () => {
+describe('the list of a server that sends invalid tools', () => {
+  test('holds only valid tools, and the log says what is wrong with the rest', async () => {
     await using bench = await mcpUnderTest([ours('nonsense')]);
     const tools = await bench.servers.tools();
     assert.equal(tools.length, 500);
@@ -32,7 +32,7 @@ describe('the list of a server that talks nonsense', () => {
     }
   });
 
-  test('what is no result is no result', async () => {
+  test('an answer that is not a result of MCP is an error', async () => {
     await using bench = await mcpUnderTest([ours('nonsense')]);
     await bench.servers.tools();
     await assert.rejects(bench.call('nonsense.good'), code('tool_failed'));
@@ -40,7 +40,7 @@ describe('the list of a server that talks nonsense', () => {
     assert.equal(bench.servers.status()[0]?.status, 'ready');
   });
 
-  test('capabilities narrow it, and say which tools no judge looks at', async () => {
+  test('capabilities narrow it, and name the tools that no judge checks', async () => {
     const capabilities = ['good', { name: 'again', skip_judge: true }, 'not-there'];
     await using bench = await mcpUnderTest([ours('nonsense', { capabilities })]);
     const tools = await bench.servers.tools();

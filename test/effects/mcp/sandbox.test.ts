@@ -53,7 +53,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
     return Object.fromEntries(await Promise.all(found));
   }
 
-  test('sees its own directory, and no file, process or listener of the node', async () => {
+  test('a sandboxed MCP server sees its own directory, and no file, process or listener of the node', async () => {
     process.env.SVC_TEST_NODE = 'x';
     await using bench = await mcpUnderTest([ours('curious', { paths: [SERVERS] })], {}, sandbox);
     const tools = await bench.servers.tools();
@@ -65,7 +65,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
     assert.equal(place, '/workspace\nhere\n/workspace\n');
   });
 
-  test('sees what its settings name: a network, or all that the node sees', async () => {
+  test('a sandboxed MCP server sees what its settings name: a network, or all that the node sees', async () => {
     await using open = await mcpUnderTest([ours('curious', { paths: [SERVERS], network: 'host' })], {}, sandbox);
     await open.servers.tools();
     const { key, listener: said } = await looks(open);
@@ -76,7 +76,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
     assert.equal((await looks(off)).key, SECRET);
   });
 
-  test('is told of a path that is not there, or of the node, by its status', async () => {
+  test('a sandboxed MCP server reports in its status a path that does not exist or belongs to the node', async () => {
     const inside = { path: join(directory, 'key.pem') };
     const settings = [ours('curious', { paths: [{ path: '/not/there' }] }), ours('wild', { paths: [SERVERS, inside] })];
     await using bench = await mcpUnderTest(settings, {}, sandbox);
@@ -90,7 +90,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
     );
   });
 
-  test('its crash, its limits and its end are as of one outside: nothing of it is left', async () => {
+  test('a sandboxed MCP server crashes, is limited and ends as one outside: nothing of it is left', async () => {
     const wild = ours('wild', { paths: [SERVERS], resource_limits: { memory_mb: 200 } });
     const bench = await mcpUnderTest([wild, ours('stubborn', { paths: [SERVERS] })], {}, sandbox);
     await bench.servers.tools();

@@ -25,7 +25,7 @@ describe('a server that is a program', () => {
     assert.match(down[0] ?? '', /exit code 3: about to fall over/);
   });
 
-  test('hangs: the call ends at its time, the server is told, and other calls go on', async () => {
+  test('hangs: the call ends at its timeout, the server is notified, and other calls go on', async () => {
     await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     const hang = bench.call('wild.hang', {}, { timeoutMs: 200 });
@@ -64,7 +64,7 @@ describe('a server that is a program', () => {
     assert.deepEqual(told.slice(0, 2), ['step 1', 'step 2']);
   });
 
-  test('a change of its tools is seen by the next who asks', async () => {
+  test('a change of its tools is visible to the next caller', async () => {
     await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     await assert.rejects(bench.call('wild.later'), code('not_found'));
@@ -91,13 +91,13 @@ describe('a server that is a program', () => {
     });
   }
 
-  test('lines that are no messages are passed over', async () => {
+  test('lines that are no messages are skipped', async () => {
     await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     assert.equal(await bench.text('wild.garbage'), 'after garbage');
   });
 
-  test('sees nothing of the node but PATH, HOME, LANG and what it is given, and its secrets leave through nothing', async () => {
+  test('sees nothing of the node but PATH, HOME, LANG and its own settings, and its secrets leak nowhere', async () => {
     process.env.SVC_TEST_LEAK = 'of the node';
     await using bench = await mcpUnderTest([wild({ environment: { KEY: 'secret:KEY', PLAIN: 'plain-text' } })]);
     await bench.servers.tools();
@@ -117,7 +117,7 @@ describe('a server that is a program', () => {
     assert.ok(!JSON.stringify([bench.logged, refused]).includes(KEY));
   });
 
-  test('that cannot be found, or lacks a secret, says so and offers nothing', async () => {
+  test('that cannot be found, or lacks a secret, reports that and offers no tool', async () => {
     await using bench = await mcpUnderTest([
       { name: 'missing', executable: 'no-such-program-anywhere' },
       ours('wild', { credentials: { KEY: 'secret:NOWHERE' } }),
@@ -133,7 +133,7 @@ describe('a server that is a program', () => {
     await assert.rejects(bench.call('nobody.pid'), code('not_found'));
   });
 
-  test('that answers no check is started again', async () => {
+  test('that fails its health check is started again', async () => {
     const health_check = { interval_seconds: 1, timeout_seconds: 1 };
     await using bench = await mcpUnderTest([wild({ health_check })]);
     await bench.servers.tools();

@@ -39,7 +39,7 @@ const step = fc.record({
 });
 
 describe('ChunkSender', () => {
-  test('whatever is pushed whenever, the joined chunks are the text, in order, none too large, no pair torn', async () => {
+  test('for any pushes the joined chunks are the text, in order, none too large, no surrogate pair torn', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.boolean(), async (steps, slow) => {
         const clock = new ManualClock();
@@ -89,7 +89,7 @@ describe('ChunkSender', () => {
     assert.deepEqual(chunks, ['a', 'bcd']);
   });
 
-  test('a receiver that is far behind slows the model down', async () => {
+  test('a slow receiver slows the model down', async () => {
     let open = (): void => {};
     const sender = new ChunkSender(
       () =>

@@ -24,7 +24,7 @@ const asked = (messages: object[], more: object = {}): ModelInput =>
   ModelInput.parse({ model: 'default', messages, keep_aside: true, ...more });
 const LONG = 'x'.repeat(20_000);
 
-test('a long conversation that was set aside is whole again, on another node too', async () => {
+test('a long conversation that was stored aside is restored completely, on another node too', async () => {
   const first = asked([user('the task'), user(LONG)]);
   const aside = await new EarlierMessages(blobs).store(first, 'acme', 'execution/acme/one');
   assert.equal(aside?.messages, 2);
@@ -52,7 +52,7 @@ test('the same conversation asked again is the same part', async () => {
   assert.deepEqual(parts[0], parts[1]);
 });
 
-test('what nobody wants to keep by reference stays where it is', async () => {
+test('messages that are not to be kept by reference stay in place', async () => {
   const input = asked([user(LONG)], { keep_aside: false });
   assert.equal(await new EarlierMessages(blobs).store(input, 'acme', 'execution/acme/one'), null);
 });

@@ -44,7 +44,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assert.equal(server.calls.length, 1);
       });
 
-      test('two 500s and a 503 are ridden out', async () => {
+      test('two 500s and a 503 are retried until the call succeeds', async () => {
         const down = { status: 500, body: '{"error":{"message":"oops","type":"server_error"}}' };
         server.script(down, down, { status: 503, body: '' }, { chunks: ['back'] });
         assert.equal((await ask({ providers: [providerAt(server, type)] })).result.text, 'back');
@@ -139,7 +139,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assertNoKey(error);
       });
 
-      test('a provider that never answers is given up after llm_overall_timeout_secs and its socket closed', async () => {
+      test('a provider that never answers is abandoned after llm_overall_timeout_secs and its socket closed', async () => {
         server.script({ silent: true });
         const selection = { llm_overall_timeout_secs: 0.2 };
         const error = await failureOf({ providers: [providerAt(server, type)], selection });
@@ -148,7 +148,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
       });
 
-      test('a stream that falls silent is given up, one that is only slow is not', async () => {
+      test('a stream that falls silent is abandoned, one that is only slow is not', async () => {
         const selection = { llm_overall_timeout_secs: 0.6 };
         server.script({ chunks: ['a', 'b', 'c'], stallAfter: 1 });
         const error = await failureOf({ providers: [providerAt(server, type)], selection });

@@ -32,7 +32,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.match(none.message, /no model provider is configured/);
   });
 
-  test('default is the first model of the default provider unless somebody calls a model default', async () => {
+  test('default is the first model of the default provider unless a model is called default', async () => {
     second.script({ chunks: ['b'] });
     const selection = { default_provider: 'b' };
     const { result } = await ask({ providers: two([model('x')], [model('y'), model('z')]), selection });
@@ -71,7 +71,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.equal(result.model, 'other-model');
   });
 
-  test('a silent provider costs its time-out, then the fallback answers', async () => {
+  test('after the timeout of a silent provider the fallback answers', async () => {
     first.script({ silent: true });
     second.script({ chunks: ['from b'] });
     const selection = { llm_overall_timeout_secs: 0.2, fallback_provider: 'b' };
@@ -83,7 +83,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.equal(result.provider, 'b');
   });
 
-  test('wrong credentials are not papered over by a fallback', async () => {
+  test('wrong credentials are not hidden by a fallback', async () => {
     first.script({ status: 401, body: '{}' });
     second.script({ chunks: ['from b'] });
     const selection = { fallback_provider: 'b' };
@@ -92,7 +92,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.equal(second.calls.length, 0);
   });
 
-  test('when everybody fails the error tells the whole way', async () => {
+  test('when all providers fail the error lists every attempt', async () => {
     first.script(DOWN);
     second.script({ status: 529, body: '' });
     const selection = { max_retries: 0, fallback_provider: 'b' };

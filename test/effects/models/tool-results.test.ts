@@ -121,7 +121,7 @@ describe('limits of a tier', () => {
     await assert.rejects(world.ask(), /model_tokens are used up/);
   });
 
-  test('another attempt of the same call is not counted again, and without a principal nobody is', async () => {
+  test('another attempt of the same call is not counted again, and without a principal no call is counted', async () => {
     await using world = await asking(10);
     await world.ask({}, 2);
     await world.ask({ principal: undefined });

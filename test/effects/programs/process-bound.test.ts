@@ -88,7 +88,7 @@ describe('processes of a run', { timeout: 60_000, skip: process.platform !== 'li
     });
   }
 
-  test('the bound is the system’s: a program is refused what is over it, and told', async (t) => {
+  test('the operating system enforces the bound: a program gets an error for each process over it', async (t) => {
     if (cgroups === null) return t.skip('NO CONTROL GROUPS HERE');
     const path = await bench.script('#!/bin/sh\ni=0; while [ $i -lt 60 ]; do sleep 600 & i=$((i + 1)); done\n');
     const result = await bench.run({ path, limits: { timeout_ms: 20_000, processes: LIMIT } });

@@ -53,7 +53,7 @@ describe('the end of program.run', { timeout: 90_000 }, () => {
   });
   after(() => bench.close());
 
-  test('a program beyond its time is ended and the result says so', async () => {
+  test('a program beyond its timeout is ended and the result says so', async () => {
     const path = await bench.script('#!/bin/sh\necho begun; exec sleep 300\n');
     const result = await bench.run({ path, limits: { timeout_ms: 300 } });
     assert.deepEqual([result.timed_out, result.stopped_by, result.signal], [true, 'timeout', 'SIGTERM']);
@@ -91,7 +91,7 @@ describe('the end of program.run', { timeout: 90_000 }, () => {
     await gone(result.stdout.trim().split('\n').map(Number));
   });
 
-  test('nobody waits for a program whose progress is no longer wanted', async () => {
+  test('a program whose progress is no longer wanted is ended', async () => {
     const path = await bench.script('#!/bin/sh\necho x; exec sleep 300\n');
     await assert.rejects(bench.run({ path }, { progress: () => false }), { code: 'cancelled' });
   });
@@ -126,7 +126,7 @@ describe('the end of program.run', { timeout: 90_000 }, () => {
     ['its whole group', FAMILY, 3, true],
     ['also, at the next start, what had left its group', STUBBORN, 2, false],
   ] as const) {
-    test(`a node killed with SIGKILL takes its program along: ${what}`, async () => {
+    test(`the program of a node killed with SIGKILL ends too: ${what}`, async () => {
       const path = await bench.script(text);
       const node = fork(new URL('../../support/program-node.ts', import.meta.url), [bench.workspaces, path]);
       const { progress, pids } = pidReader(count);

@@ -21,7 +21,9 @@ const isRoot = process.getuid?.() === 0;
 const listening = (server: Server, at: string | { readonly port: number; readonly host: string }): Promise<Server> =>
   new Promise((resolve, reject) => server.once('error', reject).listen(at, () => resolve(server)));
 
-describe('out of the sandbox', { timeout: process.env.SVC_ATTACK === 'whole' ? 900_000 : 240_000 }, () => {
+describe('escape attempts from the sandbox', {
+  timeout: process.env.SVC_ATTACK === 'whole' ? 900_000 : 240_000,
+}, () => {
   let directory = '';
   let missing = '';
   let scene: Record<string, string> = {};
@@ -126,9 +128,9 @@ describe('out of the sandbox', { timeout: process.env.SVC_ATTACK === 'whole' ? 9
     );
   }
 
-  test('no attempt gets anything on a node of root', needsRoot, (t) => nothingGained(t, 0));
-  test('without the sandbox the same attempts succeed for root', needsRoot, () => gainedWithout(0));
-  test('no attempt gets anything on a node of an ordinary user', (t) => nothingGained(t, ORDINARY));
+  test('no escape attempt succeeds on a node that runs as root', needsRoot, (t) => nothingGained(t, 0));
+  test('without the sandbox the same attempts succeed on a node that runs as root', needsRoot, () => gainedWithout(0));
+  test('no escape attempt succeeds on a node that runs as an ordinary user', (t) => nothingGained(t, ORDINARY));
   test('without the sandbox the same attempts succeed for an ordinary user', () => gainedWithout(ORDINARY));
 
   test('there are 200 attempts at least, each with a title of its own', () => {

@@ -93,7 +93,7 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
     assert.deepEqual(await recorded(workspaces), []);
   });
 
-  test('works on what one of another user left, also where that is for its owner only', needsRoot, async (t) => {
+  test('works on files that a program of another user left, also on private ones', needsRoot, async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
     const { sandbox: other } = await sandboxFor(workspaces, { user: '2001:2002' });
     const benches = { 1000: bench, 2001: await programsUnderTest({ workspaces, view: other }) } as const;
@@ -201,7 +201,7 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
     assert.match(await readFile(path, 'utf8'), /ran/);
   });
 
-  test('is refused where nothing would enforce the rules of its manifest', async () => {
+  test('a program is refused where nothing would enforce the rules of its manifest', async () => {
     const path = await bench.script('#!/bin/sh\n');
     const plain = await programsUnderTest();
     for (const rules of [

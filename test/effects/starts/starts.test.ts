@@ -78,7 +78,7 @@ const code = (expected: ErrorCode, said: RegExp) => (error: unknown) =>
   error instanceof SvcError && error.code === expected && said.test(error.message);
 
 describe('agent.start and workflow.start', () => {
-  test('hand over what was asked, whole, and answer what was started', async () => {
+  test('pass the complete request on, and answer what was started', async () => {
     const { agent, workflow, started } = book();
     assert.deepEqual(await run(agent, agentInput), { agent_id: 'a-1' });
     assert.deepEqual(await run(workflow, workflowInput), { workflow_id: 'w-1', name: 'release' });
@@ -164,7 +164,7 @@ describe('agent.start and workflow.start', () => {
     assert.deepEqual([started, cancelled], [[], []]);
   });
 
-  test('an effect that is cancelled after the start was sent takes the child with it', async () => {
+  test('an effect that is cancelled after the start was sent cancels the child too', async () => {
     const controller = new AbortController();
     const { agent, workflow, cancelled } = book(null, () => controller.abort(new SvcError('cancelled')));
     await run(agent, agentInput, { signal: controller.signal });
@@ -176,7 +176,7 @@ describe('agent.start and workflow.start', () => {
     assert.ok(workflow.kind === 'workflow.start');
   });
 
-  test('a child that is not there, or has ended, needs no cancel; one that cannot be cancelled is an error', async () => {
+  test('a child that does not exist, or has ended, needs no cancel; one that cannot be cancelled is an error', async () => {
     for (const [failure, fails] of [
       ['not_found', false],
       ['failed_precondition', false],

@@ -36,7 +36,7 @@ const openBelow = (directory: string): string[] =>
   });
 
 describe('a search in a volume', () => {
-  test('is one event, whatever it comes to', async () => {
+  test('is one event, whatever its result', async () => {
     const { id } = await tree({ 'a/b': 'x', 'a/c': 'x', d: 'x' });
     bench.named();
     await bench.volumes.files.grep('acme', id, '/', 'x');

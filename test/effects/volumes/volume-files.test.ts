@@ -43,7 +43,7 @@ describe('files in a volume', () => {
     assert.deepEqual(bench.events.at(-2)?.details, { directory: true });
   });
 
-  test('what is not there, not a file, or too large to read at once says so', async () => {
+  test('errors name a path that is missing, no file, or too large to read at once', async () => {
     await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();
@@ -90,7 +90,7 @@ describe('nothing leads out of a volume', () => {
     assert.deepEqual(bench.named(), []);
   });
 
-  test('.. is refused wherever it leads, and told', async () => {
+  test('.. is refused wherever it leads, and recorded', async () => {
     await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();

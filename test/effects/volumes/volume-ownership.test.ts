@@ -8,8 +8,8 @@ import { volumesUnderTest } from './volumes-under-test.ts';
 const skip = process.getuid?.() === 0 ? false : 'only root can give files away';
 const text = (value: string): Buffer => Buffer.from(value);
 
-describe('what a node that runs as root makes in a directory of somebody else', { skip }, () => {
-  test('is theirs: files, directories and what replaces a file', async () => {
+describe('files of a node that runs as root in a directory of another user', { skip }, () => {
+  test('belong to that user: files, directories and replaced files', async () => {
     await using bench = await volumesUnderTest();
     const { files } = bench.volumes;
     const id = await bench.volume();

@@ -64,7 +64,7 @@ describe('volumes through the API', () => {
     await bench.volumes.create(OTHER, { name: 'v', storage_class: 'ephemeral' });
   });
 
-  test('one that a crash left unmade is made when it is needed, one half removed is gone', async () => {
+  test('a volume that a crash left incomplete is made when it is needed, one half removed is deleted', async () => {
     await using bench = await volumesUnderTest();
     const id = await bench.volume();
     await rm(join(bench.root, 'acme', id), { recursive: true });
@@ -133,7 +133,7 @@ describe('volumes of a workflow execution', () => {
     ],
   };
 
-  test('preparing again, also at the same time, finds the same volumes', async () => {
+  test('preparing the volumes of a run again, also at the same time, finds the same volumes', async () => {
     await using bench = await volumesUnderTest();
     const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(bench.volumes, storage)));
     for (const other of others) assert.deepEqual(other, first);
@@ -182,7 +182,7 @@ describe('volumes of a workflow execution', () => {
     await assert.rejects(prepare(bench.volumes, asked), { code: 'invalid_argument' });
   });
 
-  test('an implicit workspace is made once by many that need it at once, and ends after its execution', async () => {
+  test('an implicit workspace is made once for many concurrent users, and ends after its execution', async () => {
     await using bench = await volumesUnderTest();
     const { volumes } = bench;
     bench.running.add(RUN);
@@ -281,7 +281,7 @@ describe('the sweep', () => {
     assert.deepEqual(bench.warnings, []);
   });
 
-  test('removes directories nobody knows, after a while, and never what a link leads to', async () => {
+  test('removes directories without a record, after a while, and never what a link leads to', async () => {
     await using bench = await volumesUnderTest();
     const precious = join(bench.directory, 'precious');
     await mkdir(precious);
@@ -313,7 +313,7 @@ describe('the sweep', () => {
   });
 });
 
-test('where the node may mount, a volume is a file system of its size: anybody gets ENOSPC', async (t) => {
+test('where the node may mount, a volume is a file system of its size: every writer gets ENOSPC', async (t) => {
   await using probe = await volumesUnderTest();
   const opened = await openVolumeImages(probe.root);
   if (opened.images === null) return t.skip(`no file system can be mounted here: ${opened.reason}`);
@@ -354,7 +354,7 @@ function awayWhile(documents: Documents, isAway: () => boolean): Documents {
 }
 
 describe('volumes while the document store is away', () => {
-  test('that a run knows are opened, watched and measured; others are waited for, and nothing was begun', async () => {
+  test('that a run knows are opened, watched and measured; for others the run waits before it begins', async () => {
     let isAway = false;
     const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-away-'));
     const documents = new SqliteDocuments({ directory });

@@ -32,7 +32,7 @@ function resolver(names: WebEscape['names'] = {}) {
   };
 }
 
-describe('web.fetch is not led to', () => {
+describe('web.fetch cannot be made to reach', () => {
   for (const attempt of WEB_ESCAPES) {
     test(attempt.title.slice(0, 120), async () => {
       const here = (text: string): string => text.replaceAll('PORT', String(secret.port));

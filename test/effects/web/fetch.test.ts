@@ -173,7 +173,7 @@ describe('a page as Markdown', () => {
     assert.equal((await page({ type: 'text/html', body: '' })).text, '');
   });
 
-  test('is not made when nobody asks for it', async () => {
+  test('is not made unless it is requested', async () => {
     assert.match((await page(html('<p>short</p>'), { to_markdown: false })).text, /<p>short<\/p>/);
   });
 
@@ -189,7 +189,7 @@ describe('a page as Markdown', () => {
     assert.equal((await fetchFrom(web, `http://127.0.0.2:${server.port}/`)).text, 'T\nshort text');
   });
 
-  test('is given up with its thread when nobody wants it any more, also while it waits its turn', async () => {
+  test('is abandoned with its thread when it is no longer wanted, also while it is queued', async () => {
     const conversions = new MarkdownConversions();
     const stop = new AbortController();
     const deep = '<div>'.repeat(200_000);
@@ -308,7 +308,7 @@ describe('a redirect', () => {
     assert.ok(seen.every((one) => one === undefined));
   });
 
-  test('is told instead of followed when the caller wants that', async () => {
+  test('is reported instead of followed when the caller wants that', async () => {
     const answer = { status: 301, body: '', headers: { location: 'http://other.example/x' } };
     const { status, text } = await page(answer, { follow_redirects: false });
     assert.deepEqual([status, text], [301, '301: redirects to http://other.example/x']);

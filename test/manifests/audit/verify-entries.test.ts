@@ -103,7 +103,7 @@ describe('verification of the chains of operations', () => {
     );
   });
 
-  test('finds a chain that is not there, and one of another node or tenant under its name', async () => {
+  test('finds a missing chain, and a chain of another node or tenant under its name', async () => {
     assert.deepEqual(await kindsOf(exportOf({ b: chains.b }, statements)), ['missing']);
     const kinds = await kindsOf(exportOf({ ...chains, a: chains.b }, [stated('b', { b: chains.b }, keyB)]));
     assert.deepEqual(kinds, ['wrong_chain']);
@@ -128,7 +128,7 @@ describe('verification of the chains of operations', () => {
     assert.deepEqual([valid, a?.unsigned], [true, 2]);
   });
 
-  test('a signed checkpoint stands for a removed beginning, an unsigned one does not', async () => {
+  test('a signed checkpoint replaces a removed beginning, an unsigned one does not', async () => {
     const last = chains.a[2];
     assert.ok(last !== undefined);
     const place = {

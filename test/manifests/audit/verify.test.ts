@@ -24,7 +24,7 @@ const at = (index: number): AuditRecord => {
 };
 const index = fc.integer({ min: 0, max: good.records.length - 1 });
 
-test('a chain that nobody touched has no fault, also with other keys beside its own', async () => {
+test('an unchanged chain has no fault, also with other keys beside its own', async () => {
   for (const keys of [[node.jwk], [stranger.jwk, node.jwk]]) {
     const verdict = await verifyAudit(good, { keys });
     assert.deepEqual([verdict.valid, verdict.signature, verdict.faults], [true, 'good', []]);

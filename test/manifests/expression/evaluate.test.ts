@@ -220,7 +220,7 @@ test('a member that is named like a helper is written with this', () => {
   assert.equal(evaluateExpression('this.length == 7', SCOPE, { state: 'S' }), true);
 });
 
-test('references of an expression are told with their place', () => {
+test('references of an expression are listed with their place', () => {
   const expression = "BUILD.score > 0.8 && ({{ input.x }} == '{{y.z}}' || (default w.v 1) < [my state].n)";
   const found = expressionReferences(expression);
   assert.deepEqual(

@@ -99,7 +99,7 @@ const MISSING: readonly (readonly [template: string, text: string])[] = [
 ];
 
 for (const [template, text] of MISSING) {
-  test(`a missing key is seen, not an end of the run: ${template}`, () => {
+  test(`a missing key is shown and does not end the run: ${template}`, () => {
     assert.equal(renderTemplate(template, SCOPE, { state: 'NOW', maxChars: 1_000 }), text);
   });
 }

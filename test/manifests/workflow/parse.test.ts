@@ -17,7 +17,7 @@ function problemsOf(text: string): string[] {
 }
 
 describe('a workflow manifest', () => {
-  it('is told of all its problems at once, each with its line: unknown names, rules over several fields, types', () => {
+  it('reports all its problems at once, each with its line: unknown names, rules over several fields, types', () => {
     const text = `apiVersion: svc.dev/v1
 kind: Workflow
 metadata:
@@ -115,7 +115,7 @@ spec: { initial_state: "${name}", context: { "${name}": { polluted: true } }, st
       assert.equal(polluted, undefined);
     });
 
-  it('is told of an unknown target although another state is broken', () => {
+  it('reports an unknown target although another state is broken', () => {
     const text = workflowText({ a: { kind: 'Agent' }, b: { ...STATES.System, transitions: [{ target: 'c' }] } });
     const paths = problemsOf(text).map((line) => line.split(' ')[1]);
     assert.deepEqual(paths.sort(), [
@@ -186,7 +186,7 @@ describe('the input of a workflow', () => {
       [],
     );
   });
-  it('is told all that does not fit, each with its path and without its value', () => {
+  it('reports all that does not fit, each with its path and without its value', () => {
     const found = checkInput(schema, {
       topic: 'SECRET',
       count: 0,
@@ -215,7 +215,7 @@ describe('the input of a workflow', () => {
     const slow = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
     assert.equal(checkInput(slow, { a: `${'a'.repeat(50_000)}!` }).length, 1);
   });
-  it('gets a reason instead of an exception when the schema follows itself without end or into nothing', () => {
+  it('gets an error instead of an exception when the schema refers to itself without end or to nothing', () => {
     const endless = { type: 'object', $ref: '#' };
     assert.equal(checkInput(endless, {})[0]?.path, 'metadata.input_schema');
     const nothing = { type: 'object', $ref: '#/$defs/none' };
@@ -254,7 +254,7 @@ describe('the input of a workflow', () => {
     assert.deepEqual([misfit?.path, /defaults of the schema/.test(misfit?.message ?? '')], ['input.a', true]);
     assert.deepEqual(takeInput(wrong, { a: 1 }).misfits, []);
   });
-  it('has a bounded answer', () => {
+  it('has a bounded number of problems', () => {
     const users = Array.from({ length: 1_000 }, () => ({}));
     assert.ok(checkInput(schema, { topic: 'a', users }).length <= 50);
   });

@@ -85,7 +85,7 @@ describe('the dispatch gateway of a running node', () => {
     });
   }
 
-  test('who may not, and what is none, is refused with its status and its field; over gRPC too', async () => {
+  test('a forbidden caller and an invalid request are refused with status and field; over gRPC too', async () => {
     const own = await hold('refused');
     const other = await hold('other');
     const { url: base, grpcAddress } = await scene.node.process.internal;
@@ -139,7 +139,7 @@ describe('the dispatch gateway of a running node', () => {
     assert.equal(late.status, 409, late.text);
   });
 
-  test('the same again gets the same, also after a client went away, and nothing runs twice', async () => {
+  test('a repeated request gets the same answer, also after its client went away, and nothing runs twice', async () => {
     const own = await hold('again');
     const leaving = new AbortController();
     const left = post(own.url, ask(own, { prompt: 'slowly' }), leaving.signal).catch(() => 'left');
@@ -169,7 +169,7 @@ describe('the dispatch gateway of a running node', () => {
     assert.equal(ends.length, 1);
   });
 
-  test('a call is decided and judged before a program gets it: what a judge or the policy refuses is never dispatched', async () => {
+  test('a call is decided and judged before dispatch: what a judge or the policy refuses is never dispatched', async () => {
     await scene.deploy('critic', { task: { prompt_template: 'verdict {{input}}' }, execution: { mode: 'one-shot' } });
     const own = await hold('judged', { tool_validation: [{ type: 'semantic', judge_agent: 'critic' }] });
     for (const [prompt, content] of [
@@ -216,7 +216,7 @@ describe('the dispatch gateway of a running node', () => {
     await scene.ended(own.id);
   });
 
-  test('killed with -9 in the middle and started again, it goes on, and the open command is in doubt', async () => {
+  test('a gateway killed with -9 and started again goes on, and the open command is in doubt', async () => {
     const own = await hold('killed');
     const first = await post(own.url, ask(own));
     assert.equal(first.body.type, 'dispatch', first.text);

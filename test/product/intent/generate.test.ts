@@ -99,7 +99,7 @@ describe('generating from plain words', () => {
     assert.equal(greeter.status, 200);
   });
 
-  test('an author that only says it has deployed is not believed', async () => {
+  test('an authoring agent that only claims to have deployed fails', async () => {
     const task = Task.parse(await scene.generated('agents', 'a liar'));
     assert.equal(task.status, 'failed');
     assert.match(task.last_error ?? '', /no call of svc\.agent\.create has succeeded/);
@@ -127,7 +127,7 @@ describe('generating from plain words', () => {
     assert.equal((await scene.node.call('GET', '/v1/agents/lookup/one-by-hand')).status, 200);
   });
 
-  test('the same key asks for one author, however often it is sent', async () => {
+  test('the same key starts one authoring agent, however often it is sent', async () => {
     const headers = { 'idempotency-key': 'once' };
     const [first, second] = await Promise.all([
       scene.generate('agents', 'a liar', headers),
@@ -136,7 +136,7 @@ describe('generating from plain words', () => {
     assert.equal(first, second);
   });
 
-  test('nothing to say is refused, naming the field', async () => {
+  test('an empty description is refused, naming the field', async () => {
     for (const kind of ['agents', 'workflows']) {
       const answer = await scene.node.json('POST', `/v1/${kind}/generate`, { input: '  ' });
       assert.equal(answer.status, 400, answer.text);

@@ -71,7 +71,7 @@ test(
   },
 );
 
-test('a node killed while an author mends its manifest deploys it once', async () => {
+test('a node killed while an authoring agent repairs its manifest deploys it once', async () => {
   const manifest = (spec: object) =>
     stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata: { name: 'mended', version: '1.0.0' }, spec });
   const creates = (spec: object) => [{ name: 'svc.agent.create', arguments: { manifest_yaml: manifest(spec) } }];

@@ -64,14 +64,14 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     assert.equal(braces.status === 'completed' && braces.final_result, '{{intent}} {{#if x}}\n');
   });
 
-  test('a program that fails is a failure of the pipeline, with its words', async () => {
+  test('a program that fails makes the pipeline fail with its output', async () => {
     const ended = await scene.reach('give up');
     assert.ok(ended.status === 'failed');
     assert.equal(ended.failed_at_state, 'EXECUTE_CODE');
     assert.match(ended.reason, /^command_failed: .*\b3\b.*there is no such city/s);
   });
 
-  test('the container is sealed: no network, nobody, no writable root, 256 MiB', async () => {
+  test('the container is sealed: no network, user nobody, no writable root, 256 MiB', async () => {
     const ended = await scene.reach('look around');
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.equal(ended.final_result, 'lo\n65534\nclosed\n268435456\n');
@@ -89,14 +89,14 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     }
   });
 
-  test('a program that does not parse is mended once, and then it is over', async () => {
+  test('a program that does not parse is repaired once; a second failure ends the pipeline', async () => {
     const mended = await scene.reach('mend me');
     assert.equal(mended.status === 'completed' && mended.final_result, 'mended\n');
     const never = await scene.reach('never right');
     assert.equal(never.status === 'failed' && never.failed_at_state, 'VALIDATE_REPAIRED');
   });
 
-  test('a program that no container can be given is mended too', async () => {
+  test('a program that cannot be passed to a container is repaired too', async () => {
     for (const [goal, printed] of [
       ['much too long', 'shorter\n'],
       ['odd characters', 'plain\n'],
@@ -106,7 +106,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     }
   });
 
-  test('a flood is the answer as it was printed, up to 1 MiB, and says when it was cut', async () => {
+  test('a very long output is the answer as printed, up to 1 MiB, and says when it was cut', async () => {
     const whole = await scene.reach('print a lot');
     assert.equal(whole.status === 'completed' && whole.final_result, 'a'.repeat(102_400));
     const cut = await scene.reach('print too much');
@@ -120,7 +120,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     assert.equal(ended.status === 'completed' && ended.final_result, 'plain\n');
   });
 
-  test('two at once do not mix', async () => {
+  test('two pipelines at once do not mix', async () => {
     const both = await Promise.all(['answer one', 'answer two'].map((goal) => scene.reach(goal)));
     assert.deepEqual(
       both.map((ended) => ended.status === 'completed' && ended.final_result),

@@ -22,7 +22,7 @@ const writer = (goal: string) =>
     spec: { runtime: { isolation: 'process' }, task: { instruction: `You are the writer for: ${goal}` } },
   });
 
-describe('an agent that was made for a goal is taken again', NEEDS_PODMAN, () => {
+describe('an agent that was made for a goal is reused', NEEDS_PODMAN, () => {
   let podman: TestPodman;
   let scene: IntentNode;
   before(async () => {
@@ -48,7 +48,7 @@ describe('an agent that was made for a goal is taken again', NEEDS_PODMAN, () =>
     await podman[Symbol.asyncDispose]();
   });
 
-  test('made at the first goal, taken at the second and at one in other words', async () => {
+  test('is made at the first goal, and reused at the second and at one in other words', async () => {
     const first = await scene.reach(GOAL);
     assert.ok(first.status === 'completed', JSON.stringify(first));
     assert.deepEqual([first.final_result, first.reused_existing_agent], ['72 F by the made one\n', false]);
@@ -62,7 +62,7 @@ describe('an agent that was made for a goal is taken again', NEEDS_PODMAN, () =>
     }
   });
 
-  test('a goal of another kind takes none; where none can be made the one that ships writes', async () => {
+  test('a goal of another kind reuses none; where none can be made the shipped agent writes', async () => {
     const started = await scene.start(OTHER);
     const ended = await scene.ended(started.pipeline_execution_id);
     assert.ok(ended.status === 'completed', JSON.stringify(ended));

@@ -40,7 +40,7 @@ describe('who may generate and execute', () => {
     return scene.node.call('GET', '/v1/agents/lookup/greeter', { headers });
   };
 
-  test('a user without roles has an agent made in the default context, and it is its own', async () => {
+  test('a user without roles gets an agent in the default context, and owns it', async () => {
     const task = await scene.generated('agents', 'a greeter', await realms.headers('alphaUser'));
     assert.equal(task.status, 'completed', JSON.stringify(task));
     assert.equal((await lookup('alphaUser')).status, 200);
@@ -55,7 +55,7 @@ describe('who may generate and execute', () => {
     assert.equal((await scene.node.call('GET', '/v1/agents/lookup/greeter', { headers: other })).status, 200);
   });
 
-  test('a consumer of the free tier may generate; who may only look may not', async () => {
+  test('a consumer of the free tier may generate; a read-only caller may not', async () => {
     const task = await scene.generated('agents', 'a greeter', await realms.headers('consumer'));
     assert.equal(task.status, 'completed', JSON.stringify(task));
     const headers = await realms.headers('readonly');
@@ -95,7 +95,7 @@ describe('who may generate and execute', () => {
     assert.equal(started.status, 200, started.text);
   });
 
-  test('a pipeline of another tenant is one that there is not', async () => {
+  test('a pipeline of another tenant answers like one that does not exist', async () => {
     const own = await realms.headers('alphaUser');
     const { pipeline_execution_id: id } = await scene.start('anything', {}, own);
     const unknown = '00000000-0000-4000-8000-000000000000';
@@ -109,7 +109,7 @@ describe('who may generate and execute', () => {
   });
 });
 
-test('who has as many agents as its tier allows is given none more: the writer that ships with the product writes', async () => {
+test('a caller at the agent limit of its tier gets no new agent: the shipped agent writes', async () => {
   await using realms = await Realms.open();
   const rate_limits = { tiers: { free: { agents: 1 } } };
   await using scene = await IntentNode.start([...greeterAuthor, writes('anything', 'echo hello')], {

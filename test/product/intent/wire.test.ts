@@ -95,7 +95,7 @@ function everybody(body: Readonly<Record<string, unknown>>): ModelTurn {
 // Each takes a node and containers; what differs by wire is shown above.
 for (const { type, path } of someOf(PROVIDERS, 2)) {
   test(
-    `over the wire of ${type} a goal is reached: an agent made, its program run in a container, its output told`,
+    `over the wire of ${type} a goal is reached: an agent made, its program run in a container, its output returned`,
     NEEDS_PODMAN,
     async () => {
       const models = await startModelServer();
@@ -117,7 +117,7 @@ for (const { type, path } of someOf(PROVIDERS, 2)) {
 }
 
 test(
-  'a model that never answers: a cancel hangs up on it; left alone, the pipeline fails in the end and says why',
+  'a model that never answers: a cancel ends its call; without one the pipeline fails in the end and says why',
   NEEDS_PODMAN,
   async () => {
     const models = await startModelServer();

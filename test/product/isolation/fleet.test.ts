@@ -72,14 +72,14 @@ describe('the same walls on Redis and a MongoDB-wire server, from another node',
     return (await Promise.all(names.map(probe))).reduce((sum, count) => sum + count, 0);
   }
 
-  test('another tenant’s thing answers as one that never was, and stays as it is', async (t) => {
+  test('an object of another tenant answers as one that never existed, and stays unchanged', async (t) => {
     const before = await snapshot(scene, 'alphaAdmin', alpha);
     const count = await assertHidden(['betaAdmin', 'key of consumer'], someOf(rowsOf(alpha), 12), alpha);
     t.diagnostic(`${count} pairs of answers were equal`);
     assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
   });
 
-  test('what is one user’s own answers others of the tenant as what never was', async (t) => {
+  test('a user’s own object answers other users of the tenant as one that never existed', async (t) => {
     const before = await snapshot(scene, 'alphaUser', andys);
     const own: Partial<Named> = { ...andys };
     const count = await assertHidden(['key of alphaOther'], someOf(rowsOf(own), 12), own);
@@ -105,7 +105,7 @@ describe('the same walls on Redis and a MongoDB-wire server, from another node',
     }
   });
 
-  test('their owners see them on that node', async () => {
+  test('owners see their objects on that node', async () => {
     for (const [name, named] of [['alphaAdmin', alpha] as const, ['alphaUser', andys] as const])
       for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
         for (const thing of things) {

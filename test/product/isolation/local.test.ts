@@ -11,7 +11,7 @@ import { type Named, ROUTE_ROWS } from './route-table.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
 /** Without an identity provider everybody on the machine is the local operator, in the system's tenant and in no other. */
-describe('the local operator of data that tenants left', () => {
+describe('the local operator of a data directory that has data of tenants', () => {
   let tenancy: Tenancy;
   let node: ProductNode;
   let alpha: Partial<Named>;
@@ -29,7 +29,7 @@ describe('the local operator of data that tenants left', () => {
     await tenancy[Symbol.asyncDispose]();
   });
 
-  test('is shown what is the system’s, and a tenant’s thing as one that never was', async () => {
+  test('sees the system’s objects, and gets a tenant’s object as one that never existed', async () => {
     const rows = [
       ...[...pathRows(alpha), ...ROUTE_ROWS].map(({ route: what, things, question }) => ({ what, things, question })),
       ...TOOL_ROWS.map(({ tool, things, args }) => ({

@@ -71,7 +71,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     assert.deepEqual(missing, []);
   });
 
-  test('another tenant’s thing answers as one that never was, by token and by API key, and stays as it is', async () => {
+  test('an object of another tenant answers as one that never existed, by token and by API key, and stays unchanged', async () => {
     const before = await snapshot(scene, 'alphaAdmin', alpha);
     const strangers = scene.strangersTo('alpha');
     const nameOf = (thing: keyof Named) => alpha[thing];
@@ -81,7 +81,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
   });
 
-  test('what is one user’s own answers others of the tenant as what never was, and stays as it is', async () => {
+  test('a user’s own object answers other users of the tenant as one that never existed, and stays unchanged', async () => {
     const { id } = await created(scene, 'alphaUser');
     const own: Partial<Named> = { ...andys, key: id };
     const nameOf = (thing: keyof Named) => own[thing] ?? assert.fail();
@@ -114,7 +114,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     assert.equal(Object(await scene.tenancy.executeWith(scene.asker('alphaUser').headers, andys.agent)).code, 'OK');
   });
 
-  test('patterns that one tenant learned are nothing to another one, over REST and gRPC', async () => {
+  test('patterns that one tenant learned are invisible to another one, over REST and gRPC', async () => {
     const pattern = {
       error_signature: 'broken alpha pipe',
       error_type: 'io',
@@ -139,7 +139,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     }
   });
 
-  test('owners see what others do not: the answers above are not all refusals', async () => {
+  test('owners see what others do not, so the answers above are not refusals for all', async () => {
     const own: Partial<Named> = { ...andys };
     for (const [asker, named] of [['alphaAdmin', alpha] as const, ['alphaUser', own] as const])
       for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
@@ -152,7 +152,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
         }
   });
 
-  test('who administers the tenant stops what is a user’s own and runs, and is shown it no more than before', async () => {
+  test('an administrator of the tenant stops a user’s own runs, and sees no more of them than before', async () => {
     const admin = (method: string, path: string) => scene.ask('alphaAdmin', method, path);
     for (const path of [`/v1/executions/${andys.running}`, `/v1/workflows/executions/${andys.run}`]) {
       assert.equal((await admin('GET', path)).status, 404);

@@ -59,13 +59,13 @@ describe(`walls between tenants and users, over ${RPC_ROWS.length} fields of RPC
     );
   });
 
-  test('another tenant’s thing answers as one that never was, by token and by API key, and stays as it is', async () => {
+  test('an object of another tenant answers as one that never existed, by token and by API key, and stays unchanged', async () => {
     const before = await snapshot(scene, 'alphaAdmin', alpha);
     await assertHidden(scene.strangersTo('alpha'), someOf(RPC_ROWS, 6), (thing) => alpha[thing]);
     assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
   });
 
-  test('what is one user’s own answers others of the tenant as what never was, and stays as it is', async () => {
+  test('a user’s own object answers other users of the tenant as one that never existed, and stays unchanged', async () => {
     const before = await snapshot(scene, 'alphaUser', andys);
     const rows = RPC_ROWS.map((row) => ({ ...row, things: row.things.filter(isOwnable) }));
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];

@@ -17,7 +17,7 @@ const FLOWS: Readonly<Record<string, { readonly of: 'agent' | 'workflow'; readon
     subworkflow: { of: 'workflow', state: (workflow_id) => ({ kind: 'Subworkflow', workflow_id, transitions: THEN }) },
   };
 
-describe('what a run names is looked up as whoever started it sees it', () => {
+describe('references of a run are resolved with the rights of its caller', () => {
   let scene: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
@@ -71,7 +71,7 @@ describe('what a run names is looked up as whoever started it sees it', () => {
     { what: 'another user’s own', owner: 'alphaAdmin', asker: 'alphaOther', things: () => andys },
   ];
   for (const { what, owner, asker, things } of cases) {
-    test(`a state that names ${what} agent or workflow ends as one that names none`, async () => {
+    test(`a state that names ${what} agent or workflow ends like one that names an unknown one`, async () => {
       for (const [flow, { of }] of Object.entries(FLOWS))
         for (const named of [things()[of], things()[`${of}Name`]]) {
           const real = await flowOf(owner, asker, flow, named);
@@ -80,7 +80,7 @@ describe('what a run names is looked up as whoever started it sees it', () => {
         }
     });
 
-    test(`a judge that is ${what} agent is none, of an agent and over gRPC`, async () => {
+    test(`a judge that is ${what} agent does not exist, of an agent and over gRPC`, async () => {
       const { agent, agentName } = things();
       const real = await judgedBy(owner, asker, agentName);
       assert.deepEqual(real, await judgedBy(owner, asker, unknownFor(agentName)));
@@ -102,7 +102,7 @@ describe('what a run names is looked up as whoever started it sees it', () => {
     });
   }
 
-  test('the same states run for who sees what they name', async () => {
+  test('the same states run for a caller that sees what they name', async () => {
     for (const [flow, { of }] of Object.entries(FLOWS)) {
       if (of === 'workflow') continue;
       assert.equal((await flowOf('alphaAdmin', 'alphaUser', flow, andys.agentName)).status, 'completed');

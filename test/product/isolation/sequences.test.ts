@@ -171,7 +171,7 @@ describe('callers of every kind who do anything on one node', () => {
 
   const take = { make, start: begin, end: finish, move: shift, look, list };
 
-  test('no answer ever shows what is another’s, and what is another’s answers as what never was', async (t) => {
+  test('no answer ever shows an object of another owner, and each such object answers as one that never existed', async (t) => {
     const seed = Number(process.env.SVC_SEED ?? randomInt(2 ** 31));
     t.diagnostic(`seed ${seed}: SVC_SEED=${seed} takes the same steps again`);
     // Something of every kind in three tenants, whatever comes then.

@@ -102,14 +102,14 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     assert.deepEqual(missing, []);
   });
 
-  test('another tenant’s thing answers as one that never was, to callers of every kind, and stays as it is', async (t) => {
+  test('an object of another tenant answers as one that never existed, to callers of every kind, and stays unchanged', async (t) => {
     const before = await snapshot(scene, 'alphaAdmin', alpha);
     const count = await assertHidden(strangers(), someOf(TOOL_ROWS, 12), (thing) => alpha[thing]);
     t.diagnostic(`${count} pairs of answers were equal`);
     assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
   });
 
-  test('what is one user’s own answers others of the tenant as what never was, and stays as it is', async (t) => {
+  test('a user’s own object answers other users of the tenant as one that never existed, and stays unchanged', async (t) => {
     const before = await snapshot(scene, 'alphaUser', andys);
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'key of alphaOther'];
     const rows = someOf(TOOL_ROWS, 12).map((row) => ({ ...row, things: row.things.filter(isOwnable) }));
@@ -130,7 +130,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     assert.equal(status, 200);
   });
 
-  test('another tenant is named by service accounts alone; for all others it is as one that never was', async () => {
+  test('only service accounts may name another tenant; for all others it answers as one that never existed', async () => {
     const all = strangers();
     // An API key stays in the tenant it was made in, whoever it acts as.
     const isService = ({ asker }: Way) => asker.name.startsWith('service');
@@ -168,7 +168,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     await Promise.all(ways.map(lookAround));
   });
 
-  test('nobody was refused for want of a session: every agent still calls', async () => {
+  test('no call was refused for lack of a session: every agent still calls', async () => {
     for (const hand of hands) assert.ok(Array.isArray((await hand.made('svc.tools.list', {})).tools));
   });
 

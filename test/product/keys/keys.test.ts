@@ -50,7 +50,7 @@ describe('API keys on a node with an identity provider', () => {
     assert.equal(mcp.status, 200, mcp.text);
   });
 
-  test('beyond its scopes a key is refused on every way in, and its owner’s role is no way around', async () => {
+  test('beyond its scopes a key is refused on every interface, and its owner’s role gives no more', async () => {
     const { key } = await make('alphaAdmin', ['executions:read']);
     const lacks = async (method: string, path: string, scope: string, body?: object): Promise<void> => {
       const { status, text } = await by(key, method, path, body);
@@ -75,7 +75,7 @@ describe('API keys on a node with an identity provider', () => {
     assert.match(refused.text, /role does not allow/, 'a key never has more than its owner');
   });
 
-  test('whatever is no live key is 401 with one text, and a revoked one within a second', async () => {
+  test('an invalid, expired or revoked key is 401 with one text, a revoked one within a second', async () => {
     const { id, key } = await make('alphaUser');
     const swapped = `svc_${key.slice(4).replace(/[a-z]/gi, (c) => (c < 'a' ? c.toLowerCase() : c.toUpperCase()))}`;
     const other = await make('alphaUser');
@@ -101,7 +101,7 @@ describe('API keys on a node with an identity provider', () => {
     assert.deepEqual(checked.body, { valid: false, key: null });
   });
 
-  test('no key is ever logged: whoever made and revoked it is', async () => {
+  test('no key is ever logged; the log says who made and who revoked it', async () => {
     const { id, key } = await make('alphaUser');
     await by(key, 'GET', '/v1/nothing-here');
     await by(key, 'POST', '/v1/executions', { agent_id: 7 });

@@ -64,7 +64,7 @@ describe('limits and secrets of users on a node with an identity provider', () =
     assert.equal((await as('operator', 'DELETE', `${OVERRIDES}?tenant=alpha&subject=andy`)).status, 404);
   });
 
-  test('secrets are of their tenant, go in and never come out', async () => {
+  test('secrets belong to their tenant, and no answer returns their value', async () => {
     const path = '/v1/secrets/db%2Fpassword';
     const put = await as('alphaAdmin', 'PUT', path, { value: 'hunter2' });
     assert.equal(put.status, 200, put.text);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ManagementNode } from './management-node.ts';
 import { sameAnswer } from './same-answer.ts';
 
-test('searches of a node without memory fail with the words Cortex not configured over every door', async () => {
+test('searches of a node without memory fail with the message Cortex not configured over every interface', async () => {
   await using node = await ManagementNode.start({ spec: { cortex: { enabled: false } } });
   for (const tool of ['svc.agent.search', 'svc.workflow.search']) {
     const calls = await Promise.all(node.doors.map((door) => door.call(tool, { query: 'anything' })));

@@ -10,7 +10,7 @@ describe('management tools on a node', () => {
   });
   after(() => at[Symbol.asyncDispose]());
 
-  test('an agent is deployed, listed, run and waited for over every door', async () => {
+  test('an agent is deployed, listed, run and waited for over every interface', async () => {
     for (const [index, door] of at.doors.entries()) {
       const name = `worker-${index}`;
       const created = await door.call('svc.agent.create', { manifest_yaml: agentYaml(name) });
@@ -37,7 +37,7 @@ describe('management tools on a node', () => {
     }
   });
 
-  test('an unknown execution is not found, an id that is none breaks a rule, over every door', async () => {
+  test('an unknown execution is not found, and a malformed id is invalid, over every interface', async () => {
     for (const door of at.doors) {
       const missing = await door.call('svc.task.wait', { execution_id: crypto.randomUUID() });
       assert.deepEqual([missing.isError, missing.text], [true, 'not_found: execution not found'], door.name);

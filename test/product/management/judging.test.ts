@@ -19,7 +19,7 @@ describe('svc.workflow.create on a node', () => {
 
   const textOf = async (name: string): Promise<unknown> => (await at.ok('svc.workflow.export', { name })).manifest_yaml;
 
-  test('a judge that refuses keeps what is deployed, also with force, over every door', async () => {
+  test('a refusal by a judge leaves the deployed version unchanged, also with force, over every interface', async () => {
     const { name } = await at.workflow();
     const deployed = await textOf(name);
     const manifest_yaml = at.workflowYaml(name, '1.0.0', { description: 'is another' });
@@ -33,7 +33,7 @@ describe('svc.workflow.create on a node', () => {
     }
   });
 
-  test('of two at once the one that a judge refuses registers nothing', async () => {
+  test('of two calls at once the one that a judge refuses registers nothing', async () => {
     const name = at.name();
     const calls = node.doors.map((one, index) =>
       one.call('svc.workflow.create', {
@@ -63,7 +63,7 @@ describe('svc.workflow.create on a node', () => {
     assert.equal(gone.text, 'not_found: workflow not found');
   });
 
-  test('a node that dies while a judge thinks has registered nothing, and its next life deploys the same', async () => {
+  test('a node that dies while a judge runs has registered nothing, and the restarted node deploys the same', async () => {
     const name = at.name();
     const { agent_id } = await at.agent('slow-judge');
     const manifest_yaml = at.workflowYaml(name);

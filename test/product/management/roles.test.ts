@@ -14,7 +14,7 @@ const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by !== undefined);
 const MARKS = { user: 'F', stranger: 'F', service: 'D' } as const;
 const marksOf = (tool: string): string => Object.values(SPECIFIED_TOOLS).find((table) => tool in table)?.[tool] ?? '';
 
-describe(`management tools: ${ROWS.length} rows of users, strangers and service accounts, the same answer over each of SEAL REST, gRPC, /mcp`, () => {
+describe(`management tools: ${ROWS.length} rows of callers, the same answer over SEAL REST, gRPC and /mcp`, () => {
   let callers: ManagementCallers;
   let at: Setting;
   before(async () => {

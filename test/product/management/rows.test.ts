@@ -14,7 +14,7 @@ const TOOLS = Object.entries(Object.groupBy(CHOSEN, ({ tool }) => tool));
 const AT_ONCE = 8;
 const COUNTS = `${ROWS.length} rows of what they do and ${CHOSEN.length} of their arguments`;
 
-describe(`management tools: ${COUNTS}, the same answer over each of SEAL REST, gRPC, /mcp`, () => {
+describe(`management tools: ${COUNTS}, the same answer over SEAL REST, gRPC and /mcp`, () => {
   let node: ManagementNode;
   before(async () => {
     node = await ManagementNode.start();

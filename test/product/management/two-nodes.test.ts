@@ -22,7 +22,7 @@ const holdsSome = async (node: ProductNode): Promise<boolean> => {
 };
 
 describe('waiting on one of two nodes', { skip }, () => {
-  test('an end on whichever node is told long before the next look', async () => {
+  test('an end on either node is reported long before the next poll', async () => {
     await using opened = new AsyncDisposableStack();
     const redis = await startRedis({ appendfsync: 'always' });
     opened.defer(() => redis.stop());

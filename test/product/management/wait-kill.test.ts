@@ -11,7 +11,7 @@ const KILLED_AFTER_MS = 8_000;
 const SPARE_MS = 7_500;
 
 describe('a wait whose node dies', () => {
-  test(`${WAIT_SECONDS} s are over after ${WAIT_SECONDS} s, though the node was killed in between`, async () => {
+  test(`a wait of ${WAIT_SECONDS} s ends after ${WAIT_SECONDS} s although the node was killed meanwhile`, async () => {
     const security_contexts = [{ name: 'waiting', capabilities: [{ tool_pattern: 'svc.task.wait' }] }];
     await using at = await SealNode.start({ spec: { security_contexts } });
     const agent = agentYaml('waiter', { security_context: 'waiting', tools: ['svc.task.wait'] });

@@ -15,7 +15,7 @@ describe('callers that wait for an end', () => {
   });
   after(() => node[Symbol.asyncDispose]());
 
-  test(`${WAITERS} on a node with ${PLACES} places keep nobody from working, and all are told`, async () => {
+  test(`${WAITERS} waiting callers on a node with ${PLACES} places block no work, and all get the end`, async () => {
     const { agent_id } = (await door.call('svc.agent.create', { manifest_yaml: agentYaml('sleeper') })).structured;
     const executions: unknown[] = [];
     for (const intent of ['sleepy one', 'sleepy two', 'sleepy three']) {

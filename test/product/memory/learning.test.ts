@@ -63,7 +63,7 @@ describe('agents that learn, on a node as a user starts it', () => {
     return ended(on, await on.run(agent, `task of ${name}`));
   };
 
-  test('what solved the failure of one execution is in the prompt of the next that fails alike', async () => {
+  test('the solution of one execution’s failure is in the prompt of the next execution with a similar failure', async () => {
     const first = await run('teacher', { ...DIGITS, memory: true });
     assert.equal(first.status, 'completed');
     assert.equal(first.iteration_count, 2);
@@ -83,7 +83,7 @@ describe('agents that learn, on a node as a user starts it', () => {
     assert.match(refined, /What solved errors like this before[\s\S]*Agent teacher/);
   });
 
-  test('an agent without memory is told nothing, and stores nothing', async () => {
+  test('an agent without memory gets no patterns, and stores none', async () => {
     const before = await patterns('?limit=100');
     const ended = await run('forgetful', DIGITS);
     assert.equal(ended.status, 'completed');

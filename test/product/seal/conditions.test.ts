@@ -81,7 +81,7 @@ describe('each condition of the SEAL tables, on a node, over both transports and
       }
     });
 
-    test('nobody attests on the internal address without the token of the execution', async () => {
+    test('no caller attests on the internal address without the token of the execution', async () => {
       for (const door of doors.slice(2)) {
         const { status } = await attest(running, door);
         assert.equal(status, door.transport === 'REST' ? 401 : 'UNAUTHENTICATED');

@@ -175,7 +175,7 @@ describe(`${COUNT} mutations of a stranger's envelopes`, () => {
       truncated: (records, by) => records.slice(0, -by.between(1, records.length - 1)),
     };
     for (const [kind, tamper] of Object.entries(TAMPERED)) {
-      test(`is found out when it is ${kind}`, async () => {
+      test(`fails verification when it is ${kind}`, async () => {
         const by = new Seeded(SEED);
         const text = await readFile(file('chain.json'), 'utf8');
         for (let round = 0; round < 2; round += 1) {

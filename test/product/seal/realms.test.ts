@@ -73,7 +73,7 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
     }
   });
 
-  test('the token of one tenant opens nothing of another', async () => {
+  test('the token of one tenant gives access to nothing of another', async () => {
     const [rest = assert.fail()] = outer;
     const theirs = await at.attested(await at.begin('hands', stranger), rest, stranger);
     const ours = await at.attested(running, rest);

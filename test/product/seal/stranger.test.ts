@@ -7,7 +7,7 @@ import type { Identified, Stranger } from './stranger.ts';
 
 const TEXT = 'grüße ✓\n';
 
-describe("a stranger's agent, written from the specification alone", () => {
+describe('an independent agent, written from the specification alone', () => {
   let at: SealNode;
   let running: Identified;
   before(async () => {
@@ -60,7 +60,7 @@ describe("a stranger's agent, written from the specification alone", () => {
     assert.deepEqual([nobody.status, nobody.token], ['UNAUTHENTICATED', '']);
   });
 
-  test('is told its tools, and no others', async () => {
+  test('receives its own tools, and no others', async () => {
     const agent = await at.attested(running, at.rest());
     const headers = { authorization: `Bearer ${agent.token}` };
     const { status, body } = await at.node.call('GET', '/v1/seal/tools', { headers });

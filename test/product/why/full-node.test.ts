@@ -60,7 +60,7 @@ describe('why a run waits: a node that runs two effects at a time', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('a model that has as many calls as it may is the last cause', async () => {
+  test('a model at its limit of calls is the last cause', async () => {
     for (const name of ['first', 'second']) {
       await node.run(await node.deploy(agentYaml(name, hanging)), 'x');
     }

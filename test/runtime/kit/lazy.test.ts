@@ -14,13 +14,13 @@ function makings() {
 }
 
 describe('a value made at first use', () => {
-  test('is not made before somebody asks, and closing does not make it', async () => {
+  test('is not made before the first use, and closing does not make it', async () => {
     const { value, begun } = makings();
     assert.equal(await value.made(), null);
     assert.equal(begun.length, 0);
   });
 
-  test('is made once for all who ask, also while it is being made', async () => {
+  test('is made once for all callers, also while it is being made', async () => {
     const { value, begun } = makings();
     const asked = [value.get(), value.get(), value.made()];
     begun[0]?.resolve('it');
@@ -29,7 +29,7 @@ describe('a value made at first use', () => {
     assert.equal(begun.length, 1);
   });
 
-  test('that could not be made is an error for each who waited, and the next to ask has it tried again', async () => {
+  test('that could not be made is an error for each waiting caller, and the next caller retries', async () => {
     const { value, begun } = makings();
     const asked = await Promise.allSettled([
       value.get(),

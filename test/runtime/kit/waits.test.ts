@@ -16,7 +16,7 @@ function handClock() {
 }
 
 describe('a pause', () => {
-  test('ends when its time is over, and leaves nothing at the signal', async () => {
+  test('ends after its time, and leaves no listener at the signal', async () => {
     const clock = handClock();
     const { signal } = new AbortController();
     const paused = sleep(clock, 1_000, signal);

@@ -54,7 +54,7 @@ describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
   });
 });
 
-test('a query that a busy server gave up is unavailable: another moment may do', async (t) => {
+test('a query that a busy server aborted is unavailable, so that it is tried again', async (t) => {
   const newClient = () => new MongoClient('mongodb://127.0.0.1:1');
   const session = new MongoSession({ newClient, database: 'none', waits: WAITS });
   t.after(() => session.close());

@@ -87,7 +87,7 @@ describe('connections to MongoDB that end under the driver', { skip, timeout: 90
     return performance.now() - since;
   };
 
-  test('a client whose look at its server never ends is replaced in bounded time', async (context) => {
+  test('a client whose check of its server never ends is replaced in bounded time', async (context) => {
     const sockets = socketsTo(link.port, context);
     const begun = performance.now();
     const notes = await opened(context, SELDOM);
@@ -108,7 +108,7 @@ describe('connections to MongoDB that end under the driver', { skip, timeout: 90
     await answered(async () => assert.deepEqual(await notes.get('acme', 'looked-at'), doc));
   });
 
-  test("a call on a connection that is closed under it ends, and stands in no later one's way", async (context) => {
+  test('a call on a connection that is closed under it ends, and blocks no later call', async (context) => {
     const sockets = socketsTo(link.port, context);
     const notes = await opened(context, WAITS);
     const doc = { tenant: 'acme', id: 'written', version: 1 };
@@ -123,7 +123,7 @@ describe('connections to MongoDB that end under the driver', { skip, timeout: 90
     assert.deepEqual(await notes.get('acme', 'written'), { ...doc, version: 3 });
   });
 
-  test('a call and a look at the server end at once with their connections', async (context) => {
+  test('a call and a check of the server end at once with their connections', async (context) => {
     const sockets = socketsTo(link.port, context);
     const notes = await opened(context, LONG);
     const doc = { tenant: 'acme', id: 'at-once', version: 1 };

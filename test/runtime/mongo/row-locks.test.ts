@@ -41,7 +41,7 @@ describe('turns of several processes at one row', { skip: mongoMissing() }, () =
     assert.equal(await turnsOf(clients[0]).countDocuments(), 0);
   });
 
-  it('ends the turn of a process that died, once, whoever waits', async () => {
+  it('ends the turn of a process that died once, with any number of waiting processes', async () => {
     await turnsOf(clients[0]).insertOne({ _id: 'rows/x', holder: 'dead' });
     await Promise.all(Array.from({ length: 2 }, () => clients.map(add)).flat());
     assert.equal(await count(), 36);

@@ -9,7 +9,7 @@ import { redisMissing, startRedis } from '../../support/redis.ts';
 const to = addressOf('thing', 'tenant-a', 'one');
 const delivery = (body: string) => ({ id: randomUUID(), to, body });
 
-it('a node that hears a bell polls what the server holds, whether or not the bell carried it', {
+it('a node that is notified polls what the server holds, whether or not the notification carried it', {
   skip: redisMissing() ?? false,
 }, async (test) => {
   const server = await startRedis();

@@ -13,7 +13,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const PARTITIONS = 24;
 const TIMER_MS = 50;
 
-it('on a Cluster a partition is told the time of its own master, which judges its lease and its timers', {
+it('on a Cluster a partition gets the time of its own master, which decides about its lease and its timers', {
   skip: redisMissing() ?? false,
 }, async (test) => {
   const asked: { readonly port: number; readonly called: string }[] = [];

@@ -39,7 +39,7 @@ describe('shared logs on a Redis Cluster', { skip: redisMissing() ?? false }, ()
     return store;
   };
 
-  test('a node has one for each slot, which ends with the node, and the next one goes on', async () => {
+  test('a node has one log for each slot, which ends with the node, and the next node continues', async () => {
     const store = await openStore('logs');
     const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
     for (const port of [documents, blobs]) await port.open();
@@ -79,7 +79,7 @@ describe('shared logs on a Redis Cluster', { skip: redisMissing() ?? false }, ()
     await store.close();
   });
 
-  test('one that lost the fact in a failover has its slots still: pools say so too', async () => {
+  test('a store that lost its format note in a failover has its slots still: its pools name them too', async () => {
     const store = await openStore('lost');
     assert.equal(await store.definePool('default', 4), 4);
     const connection = connect(servers.url, 'test', 'commands');

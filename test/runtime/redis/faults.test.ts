@@ -228,7 +228,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
     assert.ok(repeats.every((outcome) => outcome.kind === 'duplicate'));
   });
 
-  it('the start-up log hears what a crash may cost', async () => {
+  it('the start-up log says what a crash may lose', async () => {
     const store = await open();
     assert.deepEqual(await store.durability(), []);
     await admin.config('SET', 'appendfsync', 'everysec');

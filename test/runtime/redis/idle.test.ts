@@ -10,7 +10,7 @@ import { redisMissing, startRedis } from '../../support/redis.ts';
 const PARTITION: Partition = 'default:1';
 const to = addressOf('thing', 'tenant-a', 'one');
 
-it('a poll that finds nothing new writes nothing, and the next append still rings the bell', {
+it('a poll that finds nothing new writes nothing, and the next append still notifies the node', {
   skip: redisMissing() ?? false,
 }, async (test) => {
   const server = await startRedis();

@@ -79,7 +79,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     return Promise.all(counters.map((to) => runtime.client.ask(to, 'Add', { by: 1 }, { timeoutMs: 10_000 })));
   }
 
-  test('what is asked of many partitions at a time is one commit', async () => {
+  test('simultaneous calls to many partitions are one commit', async () => {
     const at = await world();
     const sizes: number[] = [];
     const runtime = await at.start((store) => ({
@@ -130,7 +130,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     await at.close();
   });
 
-  test('partitions do not go on before the closed log is read to its end: the next life reads it first', async () => {
+  test('partitions do not continue before the closed log is read to its end: the restarted node reads it first', async () => {
     const at = await world();
     let isAway = false;
     const released: string[] = [];
@@ -158,7 +158,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     await at.close();
   });
 
-  test('the next life of a node reads the log of the former one, and what waits in it is handled first', async () => {
+  test('a restarted node reads the log of its former incarnation, and handles the messages that wait in it first', async () => {
     const at = await world();
     const made = await at.start();
     const log = await at.shared();
@@ -193,7 +193,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     await at.close();
   });
 
-  test('a lease that an earlier life of the server granted joins no log: its partition has to be looked through', async () => {
+  test('a lease that was granted before a restart of the server joins no log: its partition has to be checked', async () => {
     const own = await startRedis({ appendfsync: 'always' });
     const store = new RedisActorStore({ urls: own.url });
     await store.open();

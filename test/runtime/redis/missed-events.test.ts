@@ -13,7 +13,7 @@ const followed = addressOf('thing', 'tenant-a', 'followed');
 /** Connections come back within about 2 s; a follower that looks seldom would look after up to 30 s. */
 const WOKEN_WITHIN_MS = 10_000;
 
-it('a follower is woken when Redis is back, for what came while its connections were broken', {
+it('a follower is notified when Redis is back, for events that came while its connections were broken', {
   skip: redisMissing() ?? false,
 }, async (test) => {
   const server = await startRedis();

@@ -100,7 +100,7 @@ function passed(ms: number): Promise<boolean> {
 
 describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_000, concurrency: 2 }, () => {
   for (const [what, away] of Object.entries(outages)) {
-    it(`${what}: leases and claims that held hold for one more term, and then run out`, () =>
+    it(`${what}: leases and claims that were valid hold for one more term, and then expire`, () =>
       scene(async (set) => {
         const holder = await holds(set, 'node-a');
         await away(set);
@@ -117,7 +117,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_
       }));
   }
 
-  it('a node that had died before the store went away is not brought back by it', () =>
+  it('an outage of the store does not revive a node that had died before', () =>
     scene(async (set) => {
       await set.store.announce(member('node-dead'), 40, true);
       await set.store.announce(member('node-a'), TERM_MS, true);
@@ -134,7 +134,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_
       }
     }));
 
-  it('while one node still writes, a silent one has no more than its term', () =>
+  it('while one node still writes, another that is silent keeps its leases for its own term only', () =>
     scene(async (set) => {
       const holder = await holds(set, 'node-a');
       const end = performance.now() + TERM_MS + 50;
@@ -146,7 +146,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_
       assert.deepEqual([...then.members, then.lease, ...then.claims], ['granted', 'in_doubt', 'claimed']);
     }));
 
-  it('a lease of another life of the server is lost, and granted anew to be looked through first', () =>
+  it('a lease from before a restart of the server is lost, and granted again for a check first', () =>
     scene(async (set) => {
       const { lease, effects } = await holds(set, 'node-a');
       await set.store.commit(commitOf(lease, 0, 0, { records: [{ address: to, record: 'running' }] }), 0);
@@ -171,7 +171,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_
       assert.deepEqual(await set.store.renew([again.lease], 60_000), [], 'the same life without its functions');
     }));
 
-  it('partitions of a log that was adopted are looked through with it, and not once more when they are taken', () =>
+  it('partitions of an adopted log are checked with it, and not again when they are acquired', () =>
     scene(async (set) => {
       const { lease, effects } = await holds(set, 'node-a');
       await set.store.commit(commitOf(lease, 0, 0, { records: [{ address: to, record: 'running' }] }), 0);
@@ -192,7 +192,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_
       assert.ok(taken.kind === 'granted' && !taken.mayBeOlder);
     }));
 
-  it('ends of lives are told apart: one that was retired or followed by another has ended, one that is silent may not', () =>
+  it('ends of incarnations are told apart: one that was retired or replaced has ended, one that is silent may not have', () =>
     scene(async ({ store }) => {
       await store.announce(member('node-a'), 40, true);
       await passed(60);

@@ -75,7 +75,7 @@ test('a message that was written while its answer was lost is not appended by it
   assert.equal(calls.length, 0);
 });
 
-test('one that was not written goes out again under another writer', async () => {
+test('a message that was not written is sent again by another writer', async () => {
   const { append, next } = underTest();
   const first = assert.rejects(append('a'), unavailable);
   const lost = await next();

@@ -124,7 +124,7 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
       );
     }));
 
-  it('a server of another life knows a commit again that it had', () =>
+  it('a restarted server recognises a repeated commit that it had', () =>
     scene(async (set) => {
       await set.append('one');
       const commit = handled(set.lease, await set.read());

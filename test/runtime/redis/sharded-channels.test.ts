@@ -67,7 +67,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
     return { store, following, hear };
   }
 
-  test('what commits and appends tell goes to the server of their slot alone', async () => {
+  test('notifications of commits and appends go to the server of their slot alone', async () => {
     const { store, following, hear } = await followers('sharded');
     const heard = { bells: 0, replies: new Set<string>(), cancels: new Set<string>() };
     store.onWake('node-a', () => {
@@ -95,7 +95,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
     await store.close();
   });
 
-  test('a follower whose connections are cut is woken for what it missed, and hears again', async () => {
+  test('a follower whose connections are cut is notified of what it missed, and subscribes again', async () => {
     const { store, following, hear } = await followers('cut');
     await hear('at the start');
     for (const one of following) one.woken = 0;
@@ -105,7 +105,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
     await store.close();
   });
 
-  test('a follower hears again when the servers were killed and are back', async () => {
+  test('a follower receives events again when the servers were killed and are back', async () => {
     const { store, hear } = await followers('killed');
     await hear('at the start');
     await servers.restart();
@@ -113,7 +113,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
     await store.close();
   });
 
-  test('a follower hears again when its slot has moved to another server', async () => {
+  test('a follower receives events again when its slot has moved to another server', async () => {
     const { store, hear } = await followers('moved');
     await hear('at the start');
     await moveSlot('{moved:t0}');

@@ -70,7 +70,7 @@ for (const { name, start } of [
   { name: 'one Redis', start: single },
   { name: 'a Redis Cluster', start: () => startRedisCluster({ wire: startProxy }) },
 ]) {
-  it(`a subscription link that fell silent holds no commit, and is renewed (${name})`, {
+  it(`a subscription connection that fell silent delays no commit, and is replaced (${name})`, {
     skip: redisMissing() ?? false,
   }, async (test) => {
     const servers = await start();

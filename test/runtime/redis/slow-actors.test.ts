@@ -27,7 +27,7 @@ const seedsOf = (usual: number): number[] => {
   return Array.from({ length: Number(process.env.SVC_HISTORIES ?? usual) }, (_, n) => n + 1);
 };
 
-describe('actors that are slow to come', { skip: redisMissing() ?? false }, () => {
+describe('actors that are slow to load', { skip: redisMissing() ?? false }, () => {
   let server: RedisServer;
   let directory: string;
   before(async () => {
@@ -55,7 +55,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     return runtime;
   }
 
-  test('its state is slow to be read: the others go on, and its own messages are handled in order', async () => {
+  test('an actor whose state is slow to read delays no other, and its own messages are handled in order', async () => {
     const at = await world();
     const runtime = await begin(at);
     at.reads.close();
@@ -80,7 +80,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  test('its state is slow to be written: the others go on, and what it heard is handled once', async () => {
+  test('an actor whose state is slow to write delays no other, and its messages are handled once', async () => {
     const at = await world();
     const runtime = await begin(at);
     assert.deepEqual(await hear(runtime, large, 0), [0]);
@@ -144,7 +144,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  test('the store of large payloads is away: only those wait that need it', async () => {
+  test('while the store of large payloads is down only actors that need it wait', async () => {
     const at = await world();
     const runtime = await begin(at);
     at.reads.isAway = () => true;
@@ -195,7 +195,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  test('nothing is postponed while a program of an older format may take the partition', async () => {
+  test('no message is postponed while a node of an older format may take the partition', async () => {
     const at = await world(false);
     const runtime = await at.start('node-a');
     await runtime.client.ask(large, 'Grow', { chars: LARGE });
@@ -216,7 +216,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  test('a node that stops hands over what it postponed, and the next one handles it first', async () => {
+  test('a node that stops hands its postponed messages over, and the next one handles them first', async () => {
     const at = await world();
     const runtime = await begin(at);
     at.reads.close();
@@ -236,7 +236,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  test('a partition that goes on alone, since the log was closed, takes up what was postponed', async () => {
+  test('a partition whose shared log was closed continues with the postponed messages', async () => {
     const at = await world();
     const runtime = await begin(at);
     const log = await at.shared();
@@ -284,7 +284,7 @@ describe('actors that are slow to come', { skip: redisMissing() ?? false }, () =
     await at.close();
   });
 
-  test('a node that dies leaves what it postponed, and the next one handles it once and in order', async () => {
+  test('a node that dies leaves its postponed messages to the next one, which handles them once and in order', async () => {
     const at = await world();
     const runtime = await begin(at);
     at.reads.close();

@@ -104,7 +104,7 @@ describe('a partition that another node took after Redis lost its last writes', 
 }, () => {
   for (const sharedLogs of [false, true]) {
     const title = sharedLogs ? 'that adopted its log' : 'that took its lease';
-    it(`a node ${title} says what documents know, and the last holder exactly how many actors went back, once`, () =>
+    it(`a node ${title} logs what documents know, and the last holder exactly how many actors went back, once`, () =>
       fleet({ sharedLogs }, async ({ first, link, warnings, admin, listed, takeOver, goBack }) => {
         const meta = '{svc:default:0}:meta';
         const step = (name: string) => first.client.ask(errandAt(name), 'Step', {});

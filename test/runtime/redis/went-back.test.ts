@@ -92,11 +92,11 @@ async function scene(
   }
 }
 
-describe('a kernel whose Redis lost its last second, and then silence', {
+describe('a kernel whose Redis lost its last second and then gets no new messages', {
   skip: redisMissing() ?? false,
   timeout: 120_000,
 }, () => {
-  it('what the store kept is handled though its holder was ahead, and the log says how many actors went back', () =>
+  it('messages that the store kept are handled though their holder was ahead; the log says how many actors went back', () =>
     scene(async ({ runtime, save, goBack, valueAt, warnings }) => {
       await runtime.client.tell(one, 'AddLater', { by: 5, afterMs: 1_500 });
       await waitUntil('the timer is set', async () => (await runtime.client.read(one)) !== null);
@@ -113,7 +113,7 @@ describe('a kernel whose Redis lost its last second, and then silence', {
       );
     }));
 
-  it('of partitions that share a log each says how many of its own actors went back, also when one message was lost', () =>
+  it('each partition of a shared log logs how many of its own actors went back, also when one message was lost', () =>
     scene(
       async ({ runtime, store, save, goBack, valueAt, warnings, admin }) => {
         const names = Array.from({ length: 8 }, (_, n) => `shared-${n}`);
@@ -149,7 +149,7 @@ describe('a kernel whose Redis lost its last second, and then silence', {
       { partitions: 4 },
     ));
 
-  it('a list that is ahead of what the store kept says again what the states say, and goes on from there', () =>
+  it('a list that is ahead of the store is corrected from the states, and continues from there', () =>
     scene(async ({ runtime, save, goBack, listed, list }) => {
       const step = () => runtime.client.ask(errandAt('one'), 'Step', {});
       await step();
@@ -196,7 +196,7 @@ describe('a kernel whose Redis lost its last second, and then silence', {
       { partitions: 1, sharedLogs: false },
     ));
 
-  it('of an actor that had ended, and that the store brings back, no timer is left', () =>
+  it('an ended actor that the store restores has no timer left', () =>
     scene(async ({ runtime, save, goBack, warnings, listed, admin }) => {
       await runtime.client.ask(errandAt('one'), 'Step', {});
       await save();

@@ -61,7 +61,7 @@ async function storedIn(directory: string): Promise<string[]> {
   return entries.map((entry) => `id-${entry.body.slice(0, entry.body.indexOf(' '))}`);
 }
 
-it('a data directory serves one live process; a second one is told which directory', () =>
+it('a data directory serves one live process; a second one is refused with the name of the directory', () =>
   inDirectory(async (directory) => {
     const first = startNode(directory);
     try {

@@ -15,7 +15,7 @@ const isAway = (store: OwnStore) => (thrown: unknown) => {
   return true;
 };
 
-test('a documents file that is locked is a store that is away: reads and writes say so, and work again', async () => {
+test('a locked documents file is an unavailable store: reads and writes report that, and work again', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-documents-away-'));
   const documents = new SqliteDocuments({ directory, busyTimeoutMs: 20 });
   await documents.open();
@@ -35,7 +35,7 @@ test('a documents file that is locked is a store that is away: reads and writes 
   await rm(directory, { recursive: true, force: true });
 });
 
-test('files of payloads that cannot be read or written are a store that is away', async () => {
+test('payload files that cannot be read or written are an unavailable store', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-blobs-away-'));
   const blobs = new FileBlobs({ directory });
   await blobs.open();

@@ -20,7 +20,7 @@ import {
   tableOf,
 } from '../../../runtime/sqlite/documents-sql.ts';
 
-describe('what lists leave out is in the indexes', () => {
+describe('filters of lists are part of the indexes', () => {
   const database = new DatabaseSync(':memory:');
   for (const text of schemaOf(EXECUTIONS)) database.exec(text);
   after(() => database.close());
@@ -30,7 +30,7 @@ describe('what lists leave out is in the indexes', () => {
     return rows.map(({ detail }) => String(detail)).join('; ');
   };
 
-  test('a user’s list of executions passes over the own ones of others without reading them', () => {
+  test('a user’s list of executions skips private ones of others without reading them', () => {
     const viewers: readonly Viewer[] = ['acme', { tenant: 'acme', subject: 'ann', kind: 'tenant_user', roles: [] }];
     const lists: readonly Record<string, Condition>[] = [
       { removed: false },

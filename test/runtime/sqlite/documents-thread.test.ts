@@ -39,7 +39,7 @@ async function opened(t: TestContext, options: Omit<SqliteDocumentsOptions, 'dir
   return { directory, documents, all: await documents.collection(NOTES) };
 }
 
-test('many writes start the thread, and it ends when they stay away', async (t) => {
+test('many writes start the thread, and it ends when no more come', async (t) => {
   const { documents, all } = await opened(t, { threadFromRows: 100, quietMs: 50 });
   await all.putMany(notes(50));
   assert.equal(documents.hasThread, false, 'few writes need none');
@@ -71,7 +71,7 @@ test('what was acknowledged is there after the process was killed', async (t) =>
   );
 });
 
-test('a file that another process holds is a store that is away for writes of the thread, and works again', async (t) => {
+test('a file that another process holds is an unavailable store for writes of the thread, and works again', async (t) => {
   const { directory, all } = await opened(t, { threadFromRows: 0, busyTimeoutMs: 20 });
   const other = new DatabaseSync(join(directory, 'documents.db'));
   other.exec('BEGIN IMMEDIATE');
@@ -82,7 +82,7 @@ test('a file that another process holds is a store that is away for writes of th
   assert.equal(await all.insert(note('1')), true);
 });
 
-test('a full disk is a store that is away for writes of the thread, and works again when there is room', async (t) => {
+test('a full disk is an unavailable store for writes of the thread, and works again when there is room', async (t) => {
   const disk = await smallFileSystem();
   if (disk === null) return t.diagnostic('no disk can be made full by this user');
   await using held = disk;
@@ -108,7 +108,7 @@ test('a store that is closed writes what waits first, in many groups', async (t)
   assert.equal(await again.all.count({ tenant: 'acme' }), 2_000);
 });
 
-test('a thread that ends by itself says of what it had that the store is away', async (t) => {
+test('a writer thread that ends by itself reports its writes as unavailable', async (t) => {
   const thread = await DocumentsThread.start({ path: join(await directoryFor(t), 'documents.db'), busyTimeoutMs: 20 });
   // Nothing that the store sends: the thread breaks.
   const broken = thread.apply(JSON.parse('7'));
@@ -119,7 +119,7 @@ test('a thread that ends by itself says of what it had that the store is away', 
   await thread.close();
 });
 
-test('behind a thread that broke off the thread of turns writes', async (t) => {
+test('after the writer thread broke off, the thread of turns writes', async (t) => {
   const path = join(await directoryFor(t), 'documents.db');
   const database = openDocumentsFile(path, 20);
   const warnings: string[] = [];
@@ -151,7 +151,7 @@ test('behind a thread that broke off the thread of turns writes', async (t) => {
   database.close();
 });
 
-test('writes beyond what may wait are refused, and taken again once some were written', async () => {
+test('writes beyond the queue limit are refused, and accepted again once some were written', async () => {
   const written: (() => void)[] = [];
   const group = new GroupCommit({
     apply: (writes) =>

@@ -26,7 +26,7 @@ class Hands implements Clock {
 }
 
 describe('the clock of the embedded store', () => {
-  it('goes on as time passes, whatever the wall clock is set to, within a tenth', () => {
+  it('the embedded store’s clock follows elapsed time within a tenth, whatever the wall clock is set to', () => {
     const step = fc.record({
       pass: fc.integer({ min: 0, max: 10 * HOUR }),
       set: fc.integer({ min: -YEAR, max: YEAR }),
@@ -67,7 +67,7 @@ describe('the clock of the embedded store', () => {
     assert.equal(clock.now(), hands.wall + HOUR, 'never back');
   });
 
-  it('never goes back over restarts, and what was set goes off as long after as was asked for', async () => {
+  it('the embedded store’s clock never goes back over restarts, and timers fire after the delay that was asked for', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-store-clock-'));
     const hands = new Hands();
     let store = new SqliteActorStore({ directory, clock: hands });

@@ -141,7 +141,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal(Date.parse(document?.last_used_at ?? ''), Date.parse(made.created_at) + 60_000);
     });
 
-    test('another tenant’s key, and another user’s, is one that never was; an administrator sees those of the tenant', async () => {
+    test('a key of another tenant or user answers as one that never existed; an administrator sees those of the tenant', async () => {
       const { keys } = await node(documents);
       const owner = person({ subject: 'owner-6' });
       const made = await keys.create(owner, { name: 'mine' });
@@ -223,7 +223,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal((await keys.list(owner, page)).items.length, 1);
     });
 
-    test('a key of the local operator holds only where everybody is one', async () => {
+    test('a key of the local operator is valid only where every caller is the local operator', async () => {
       const { keys } = await node(documents);
       const local = person({ kind: 'local', subject: 'local-operator', tenant: 'svc-system', roles: ['svc:admin'] });
       const made = await keys.create(local, { name: 'local' });
@@ -234,7 +234,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
 }
 
 describe('API keys while the store is down', () => {
-  test('a key is unavailable, not unauthenticated, as soon as what was read of it is too old', async () => {
+  test('a key check is unavailable, not unauthenticated, when the cached record is too old', async () => {
     const [store] = DOCUMENT_STORES;
     assert.ok(store !== undefined);
     const { documents, stop } = await store.open();

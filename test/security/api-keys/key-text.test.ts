@@ -18,7 +18,7 @@ describe('the text of an API key', () => {
     }
   });
 
-  test('whatever was cut, swapped, mistyped or glued to it is found out without a look into the store', () => {
+  test('a key with missing, swapped, mistyped or added characters is rejected without a read of the store', () => {
     const key = makeKeyText(() => Buffer.alloc(32, 7));
     const body = key.slice(4);
     for (let length = 0; length < key.length; length += 1) assert.ok(!isKeyText(key.slice(0, length)), `${length}`);
@@ -49,7 +49,7 @@ describe('scopes', () => {
     assert.ok(!holds(['agents:*'], '*'), 'what belongs to no area needs *');
   });
 
-  test('nothing can be given away that was not had', () => {
+  test('a key cannot grant a scope that it does not have', () => {
     for (const scope of SCOPES) {
       assert.ok(isWithin(scope, [scope]), scope);
       assert.ok(!isWithin(scope, scope.startsWith('tools:') ? ['agents:*'] : ['tools:*']), scope);
@@ -66,7 +66,7 @@ describe('scopes', () => {
     );
   });
 
-  test('looking needs read, everything else write, and calling a tool call', () => {
+  test('reads need read, everything else write, and calling a tool call', () => {
     assert.equal(scopeOf('executions', 'run'), 'executions:write');
     assert.equal(scopeOf('cluster', 'inspect'), 'cluster:read');
     assert.equal(scopeOf('tools', 'run'), 'tools:call');

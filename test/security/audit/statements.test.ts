@@ -161,7 +161,7 @@ describe('statements of nodes about each other', () => {
     assert.deepEqual(kindsOf(await b.verify()), ['node-a two_histories']);
   });
 
-  it('a restarted node keeps to what it stated before', async () => {
+  it('a restarted node does not contradict its earlier statements', async () => {
     await using store = await auditStore();
     const { clock } = await fleet(store);
     const again = await nodeOf(store, 'node-b', clock);

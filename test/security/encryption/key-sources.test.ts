@@ -70,7 +70,7 @@ describe('keys in Vault', () => {
     await source.close();
   });
 
-  test('a service that is away is unavailable, and no error has a token, a key or its text', async () => {
+  test('a service that is down is unavailable, and no error has a token, a key or its text', async () => {
     const { server, open } = await vault();
     const source = open();
     await source.create();

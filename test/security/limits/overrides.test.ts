@@ -166,7 +166,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       }
     });
 
-    test('20 operators at once: one of their words stands, and none fails', async () => {
+    test('20 operators at once: the rate of one of them is set, and none fails', async () => {
       const { overrides } = await node();
       const tenant = 'busy';
       await Promise.all(Array.from({ length: 20 }, (_one, n) => overrides.put(olga, { tenant }, minute(n))));

@@ -70,7 +70,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       await assert.rejects(start(user('tiers', { subject: 'pia', tier: 'pro' })), isLimited);
     });
 
-    test('who has no bound takes no place, and an override gives one or takes it away at once', async () => {
+    test('a caller without a bound takes no place, and an override adds or removes a bound at once', async () => {
       const { first, overrides, start, clock } = await nodes(1);
       const op = user('bounds', { kind: 'operator', subject: 'op' });
       for (let n = 0; n < 5; n += 1) await start(op);
@@ -85,7 +85,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal(await first.count(op), 1);
     });
 
-    test('a start that failed gives its place back; one that nobody knows keeps it for 30 s only', async () => {
+    test('a start that failed gives its place back; one without a known outcome keeps it for 30 s only', async () => {
       const { first, clock } = await nodes(1);
       const ada = user('failing');
       for (let n = 0; n < 5; n += 1) {

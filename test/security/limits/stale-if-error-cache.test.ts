@@ -19,8 +19,8 @@ function scene(most = 10) {
   return { state, last };
 }
 
-describe('the last word of a store', () => {
-  test('counts while the store is away, also that there was none, and the store is asked again after a while', async () => {
+describe('the last answer of a store', () => {
+  test('is used while the store is down, also when it was empty, and the store is asked again after a while', async () => {
     const { state, last } = scene();
     state.words.set('a', 'first');
     assert.deepEqual([await last.read('a'), await last.read('b')], ['first', null]);
@@ -35,7 +35,7 @@ describe('the last word of a store', () => {
     assert.equal(state.asked, 5, 'an answer ends it for all');
   });
 
-  test('is not made up for what was never read, was changed here or went out of mind', async () => {
+  test('is not used for values that were never read, were changed here or were evicted', async () => {
     const { state, last } = scene(2);
     for (const id of ['old', 'changed', 'kept']) await last.read(id);
     last.forget('changed');

@@ -77,7 +77,7 @@ describe('which context an authoring agent of the product may name', () => {
     assert.throws(() => ask('another', 'svc-system-default'), failsAs('forbidden'));
   });
 
-  test('and no other of the system', () => {
+  test('no other context of the system', () => {
     assert.throws(() => ask('author', 'svc-system-operator'), failsAs('forbidden'));
     assert.throws(() => ask('author', 'enterprise'), failsAs('forbidden'));
   });
@@ -141,7 +141,7 @@ describe('which context a caller has', () => {
     assert.ok(!listed(contexts.callerScope(identity('consumer', { roles }))).includes('svc.workflow.promote'));
   });
 
-  test('an actor has none', () => {
+  test('an actor has no context', () => {
     assert.throws(() => contexts.callerScope(identity('actor')), failsAs('forbidden'));
   });
 });

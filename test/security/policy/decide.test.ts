@@ -95,7 +95,7 @@ describe('whether a tool may be called at all', () => {
     ],
   ]);
 
-  test('a server that is down gives an agent nothing that it did not have while it was up', () => {
+  test('a server that is down gives an agent no tool that it did not have while the server was up', () => {
     const narrow = { server: 'mcp:filesystem', config: { allowed_paths: ['/workspace/a'] } };
     const manifest = [tool('filesystem', narrow), tool('fs.read', { server: 'mcp:files' })];
     const read = (mcp_servers: string[]) =>
@@ -388,7 +388,7 @@ describe('the first capability that matches and holds allows', () => {
       assert.deepEqual(decision.allowed && decision.limits, { max_response_bytes: bytes });
     });
 
-  test('of several reasons the one that came furthest is told', () => {
+  test('of several reasons the one of the last check reached is reported', () => {
     const capabilities = [
       { command_allowlist: [] },
       { subcommand_allowlist: { git: ['log'] } },

@@ -67,7 +67,7 @@ test('tokens of one kind are refused as those of every other, whatever the setti
   }
 });
 
-test('an execution token opens the gateway for that execution and tenant alone', async () => {
+test('an execution token gives access to the gateway for that execution and tenant alone', async () => {
   const token = await at.executionTokens.issue({
     tenant: 'acme',
     executionId: 'e-1',

@@ -160,7 +160,7 @@ describe('secrets of tenants in files', () => {
     await assert.rejects(store.put(operator, 'tenants/alpha/key', 'x', 'any'), refused('invalid_argument'));
   });
 
-  test('who is no operator and no administrator of a tenant gets nothing, not even whether it is there', async () => {
+  test('a caller that is no operator and no administrator of a tenant gets nothing, not even whether a secret exists', async () => {
     const { store } = await scene();
     await store.put(operator, 'key', 'x', 'any');
     const others: Identity[] = [
@@ -181,7 +181,7 @@ describe('secrets of tenants in files', () => {
     }
   });
 
-  test('no path leads out, hides, or names a version', async () => {
+  test('no path leaves the directory, is hidden, or names a version', async () => {
     const { store } = await scene();
     const bad = [
       '',

@@ -26,7 +26,7 @@ function logOf(name: string, times: readonly number[], reads: { entries: number 
 
 const times = fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 60 });
 
-test('a page of two logs is that of the one they make, and costs a page of each', async () => {
+test('a page over two logs equals the page of the merged log, and costs one page of each', async () => {
   await fc.assert(
     fc.asyncProperty(times, times, fc.nat(130), fc.integer({ min: 1, max: 20 }), async (a, b, offset, limit) => {
       const reads = { entries: 0 };

@@ -54,7 +54,7 @@ async function alive<T>(work: Promise<T>): Promise<T> {
 }
 
 describe('waiting for the end of an execution', () => {
-  test('a thousand waiters are one subscription and one look, told by one event', async () => {
+  test('a thousand waiters share one subscription and one read, and one event ends their wait', async () => {
     const at = world();
     const waiting = Array.from({ length: 1_000 }, () => at.waits.execution(TENANT, id, asked()));
     await waitUntil('the first look', async () => at.looks === 1);
@@ -65,7 +65,7 @@ describe('waiting for the end of an execution', () => {
     assert.equal(at.subscribed.size, 0);
   });
 
-  test('an end whose wake-up was lost is found at the next look of the most impatient', async () => {
+  test('an end whose notification was lost is found at the next poll of the waiter with the shortest interval', async () => {
     const at = world();
     const patient = at.waits.execution(TENANT, id, asked());
     await waitUntil('the first look', async () => at.looks === 1);
@@ -74,7 +74,7 @@ describe('waiting for the end of an execution', () => {
     assert.deepEqual(await alive(Promise.all([patient, hasty])), [true, true]);
   });
 
-  test('many events at once are few looks', async () => {
+  test('many events at once cause few reads', async () => {
     const at = world();
     const waiting = at.waits.execution(TENANT, id, asked({ timeoutMs: 300 }));
     const timer = setInterval(() => at.subscribed.get(address)?.(), 1);
@@ -83,7 +83,7 @@ describe('waiting for the end of an execution', () => {
     assert.ok(at.looks > 1 && at.looks < 12, `${at.looks} looks`);
   });
 
-  test('one whose time is over leaves the others waiting, the last one takes the watch with it', async () => {
+  test('a waiter that times out leaves the others waiting; the last one ends the subscription', async () => {
     const at = world();
     const stop = new AbortController();
     const short = at.waits.execution(TENANT, id, asked({ timeoutMs: 10 }));
@@ -95,7 +95,7 @@ describe('waiting for the end of an execution', () => {
     assert.equal(at.subscribed.size, 0);
   });
 
-  test('what is unknown is told to all; a store that is down for a moment to none', async () => {
+  test('an unknown id is reported to all waiters; an unavailable store to none', async () => {
     const at = world();
     at.failure = new SvcError('unavailable');
     const waiting = at.waits.execution(TENANT, id, asked({ lookAgainMs: 10 }));

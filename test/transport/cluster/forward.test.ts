@@ -98,7 +98,7 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
       assert.equal(listed.length, 1);
     });
 
-    test('an id that another agent has is ALREADY_EXISTS', async () => {
+    test('an execution id of another agent is ALREADY_EXISTS', async () => {
       const execution_id = randomUUID();
       await eventsOf(forward({ execution_id }));
       const other = await eventsOf(forward({ execution_id, agent_id: randomUUID() }));
@@ -131,7 +131,7 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
       assert.deepEqual([walking.code, walking.events], ['INVALID_ARGUMENT', []]);
     });
 
-    test('a client that goes ends the stream and never the execution', async () => {
+    test('a client that disconnects ends the stream and never the execution', async () => {
       const execution_id = randomUUID();
       const call = forward({ execution_id });
       const over = eventsOf(call);
@@ -189,7 +189,7 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
       assert.deepEqual(at.applied, ['spec: {a: 1}']);
     });
 
-    test('any other is refused with the reason, and nothing changes', async () => {
+    test('any other configuration is refused with the reason, and nothing changes', async () => {
       const before = [...at.applied];
       assert.deepEqual(await push('kind: X'), {
         accepted: false,

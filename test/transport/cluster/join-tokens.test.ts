@@ -42,14 +42,14 @@ describe('join tokens', { timeout: 120_000 }, () => {
     assert.equal(at.audited.at(-1)?.reason, reason);
   };
 
-  test('a node without one, or with one that nobody made, is not attested', async () => {
+  test('a node without a join token, or with an unknown one, is not attested', async () => {
     refused(await fresh().attest(), 'join_token_missing');
     for (const text of ['', 'x', `svcj_${'A'.repeat(43)}`]) {
       refused(await fresh().attest({}, { 'svc-join-token': text }), 'join_token_unknown');
     }
   });
 
-  test('one lets one node in, which is attested again and again with it', async () => {
+  test('one token admits one node, which is attested again and again with it', async () => {
     const { shown, id } = await token();
     const [first, second] = [fresh(), fresh()];
     for (const _ of [1, 2, 3]) await first.prove({}, shown);
@@ -65,7 +65,7 @@ describe('join tokens', { timeout: 120_000 }, () => {
     assert.equal(at.audited.filter((one) => one.event === 'JoinTokenUsed' && one.token_id === id).length, 1);
   });
 
-  test('of many that come at once with it as many get in as it has uses', async () => {
+  test('of many concurrent nodes with one token, as many are admitted as it has uses', async () => {
     const { shown, id } = await token({ uses: 3 });
     const answers = await Promise.all(Array.from({ length: 12 }, () => fresh().attest({}, shown)));
     assert.equal(answers.filter(({ code }) => code === 'OK').length, 3);
@@ -73,7 +73,7 @@ describe('join tokens', { timeout: 120_000 }, () => {
     assert.equal(items.find((one) => one.id === id)?.used_by.length, 3);
   });
 
-  test('an expired one lets nobody new in, and who came in by it stays', async () => {
+  test('an expired token admits no new node, and a node that came with it stays', async () => {
     const { shown } = await token({ expiresInSeconds: 60, uses: 5 });
     const member = fresh();
     await member.prove({}, shown);
@@ -85,7 +85,7 @@ describe('join tokens', { timeout: 120_000 }, () => {
     aheadMs = 0;
   });
 
-  test('a revoked one lets nobody in any more, who came by it neither', async () => {
+  test('a revoked token admits no node any more, also none that came with it', async () => {
     const { shown, id } = await token({ uses: 5 });
     const member = fresh();
     await member.prove({}, shown);
@@ -158,7 +158,7 @@ describe('join tokens', { timeout: 120_000 }, () => {
     await node.prove({}, (await token({ tags: ['gpu'] })).shown);
   });
 
-  test('a node that may not attest for another reason uses none up', async () => {
+  test('a node that is refused for another reason uses up no token', async () => {
     const mine = fresh();
     await mine.prove({}, (await token({ tags: ['gpu'] })).shown);
     assert.equal((await mine.register({ tags: ['gpu'] }, HERE)).code, 'OK');

@@ -79,7 +79,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
       assert.equal(await at.peers.isRegistered(thief.nodeId), true);
     });
 
-    test('nobody is attested as CONTROLLER', async () => {
+    test('no node is attested as CONTROLLER', async () => {
       refused(await fresh().attest({ role: 0 }), 'PERMISSION_DENIED', /role/);
     });
 
@@ -197,7 +197,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
       refused(await one.heartbeat(), 'FAILED_PRECONDITION', /register/, one);
     });
 
-    test('a node that is not registered is nobody to RouteExecution, ListPeers and SyncConfig', async () => {
+    test('an unregistered node is unknown to RouteExecution, ListPeers and SyncConfig', async () => {
       const one = fresh();
       await one.prove();
       for (const method of ['RouteExecution', 'ListPeers', 'SyncConfig']) {

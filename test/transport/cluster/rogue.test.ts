@@ -106,7 +106,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
   };
   const proven = (): Recorded[] => tap.recorded.filter(({ metadata }) => metadata['svc-proof'] !== undefined);
 
-  test('gets nothing by sending them again: to each method, to other receivers, after a restart', async () => {
+  test('a rogue worker gets nothing by replaying messages: to each method, to other receivers, after a restart', async () => {
     await at.peers.drain('worker-1', OPERATOR);
     const before = await effects();
     const kinds = new Set(proven().map(({ method }) => method));
@@ -117,7 +117,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     assert.equal(await effects(), before);
   });
 
-  test('gets nothing by leaving the proof away', async () => {
+  test('gets nothing by omitting the proof', async () => {
     const before = await effects();
     const bare = proven().map(({ metadata: { 'svc-proof': _proof, ...metadata }, ...message }) => ({
       ...message,
@@ -130,7 +130,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     assert.equal(await effects(), before);
   });
 
-  test('gets nothing by keeping a message back and sending it later, changed or to another method', async () => {
+  test('gets nothing by delaying a message, changed or to another method', async () => {
     tap.held.add('Heartbeat');
     const known = tap.recorded.length;
     worker.registration.heartbeatNow();
@@ -197,7 +197,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
     for (const one of [client, strict]) one.close();
   });
 
-  test('a controller whose clock is minutes off is spoken to by its own time', async () => {
+  test('a controller whose clock is minutes off gets proofs with its own time', async () => {
     const off = { ...systemClock, now: () => Date.now() + 300_000 };
     await using at = await fleetNode({ clock: off, requireProof: true });
     await using worker = new RegisteredNode([at.address], { nodeId: 'w' });
@@ -205,7 +205,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
     assert.ok(!worker.said('warn', /not registered/), JSON.stringify(worker.lines));
   });
 
-  test('a controller that begins anew is told for its new life at once', async () => {
+  test('a controller that restarts gets proofs for its new incarnation at once', async () => {
     await using at = await fleetNode({ requireProof: true });
     const tap = await new WireTap(at.address).listen();
     await using worker = new RegisteredNode([tap.address], { nodeId: 'w', heartbeatIntervalMs: 60_000 });
@@ -222,7 +222,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
 });
 
 /** The hash keeps its meaning for those who know nothing of proofs. */
-test('what an old controller sends is understood', async () => {
+test('messages of an old controller are accepted', async () => {
   await using at = await fleetNode();
   const key = newNodeKey();
   const { token } = await at.tokens.issue({ nodeId: 'ctl-old', role: 'CONTROLLER', publicKeyPem: key.publicKeyPem });

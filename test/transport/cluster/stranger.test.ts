@@ -131,13 +131,13 @@ describe('a worker written from the tables of the specification alone', { timeou
     await worker.call('DeregisterNode');
   });
 
-  test('without a word about its address it is reached where it calls from, at the default port', async () => {
+  test('without an announced address a worker is reached where it calls from, at the default port', async () => {
     const worker = await new Stranger('stranger-3', client).join();
     assert.equal((await at.peers.get('stranger-3')).grpc_address, '127.0.0.1:50056');
     await worker.call('DeregisterNode');
   });
 
-  test('one that drains gets nothing new, and what nobody can take is named', async () => {
+  test('a draining worker gets no new work, and work without a worker is named', async () => {
     const worker = await new Stranger('stranger-4', client).join();
     const unfit = await worker.call('RouteExecution', { execution_id: UUID, required: { tags: ['tpu'] } });
     assert.equal(unfit.code, 'RESOURCE_EXHAUSTED');
@@ -150,7 +150,7 @@ describe('a worker written from the tables of the specification alone', { timeou
     await worker.call('DeregisterNode');
   });
 
-  test('the same calls again are harmless: attestation, registration and an empty payload', async () => {
+  test('repeated calls are harmless: attestation, registration and an empty payload', async () => {
     const worker = await new Stranger('stranger-5', client).join();
     const { peerId } = worker;
     await worker.join({ tags: ['other'] });

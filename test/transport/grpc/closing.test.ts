@@ -55,7 +55,7 @@ describe('a gRPC server that closes', () => {
     client.close();
   });
 
-  test('does not wait for a connection on which nothing was said', async () => {
+  test('does not wait for a connection without traffic', async () => {
     await using it = await grpcServer({ closeGraceMs: 60_000 });
     const silent = connect(Number(it.address.split(':')[1]), '127.0.0.1');
     const over = once(silent, 'close');

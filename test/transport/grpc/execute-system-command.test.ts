@@ -49,7 +49,7 @@ const execute = (request: Partial<ExecuteSystemCommandRequest> & { readonly comm
   unary((callback) => client.executeSystemCommand({ env: {}, ...request }, as(user), callback));
 
 describe('ExecuteSystemCommand', () => {
-  test('answers what the command said, whatever its exit code', async () => {
+  test('answers the output of the command, whatever its exit code', async () => {
     const request = { command: 'echo "$A"; echo err >&2; exit 3', env: { A: 'hi' } };
     const { code, answer } = await execute(request);
     assert.equal(code, 'OK');

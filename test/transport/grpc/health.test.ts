@@ -43,7 +43,7 @@ describe('grpc.health.v1.Health', () => {
     client.close();
   });
 
-  test('a watcher is told what holds, and of each change; the server closes although it watches', async () => {
+  test('a watcher gets the present status and each change; the server closes although it watches', async () => {
     const { it, client } = await healthScene();
     await using _ = it;
     const seen: unknown[] = [];
@@ -62,7 +62,7 @@ describe('grpc.health.v1.Health', () => {
     client.close();
   });
 
-  test('a watcher of an unknown service is told so', async () => {
+  test('a watcher of an unknown service gets SERVICE_UNKNOWN', async () => {
     const { it, client } = await healthScene();
     await using _ = it;
     const call: ClientReadableStream<{ status: string }> = client.watch?.({ service: 'nobody' });

@@ -115,7 +115,7 @@ describe('IngestStimulus', () => {
     assert.equal((await at.ingest({ source_name: 'broken' })).code, 'INTERNAL');
   });
 
-  test('PERMISSION_DENIED for a reader, UNAUTHENTICATED for nobody', async () => {
+  test('PERMISSION_DENIED for a reader, UNAUTHENTICATED without a token', async () => {
     assert.equal((await at.ingest({}, 'reader')).code, 'PERMISSION_DENIED');
     assert.equal((await at.ingest({}, 'nobody')).code, 'UNAUTHENTICATED');
   });

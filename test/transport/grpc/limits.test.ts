@@ -71,7 +71,7 @@ describe('limits of the gRPC server', () => {
     assert.match(details.toString('latin1'), /google\.rpc\.BadRequest.*agent_id/s);
   });
 
-  test('a method nobody knows is UNIMPLEMENTED', async () => {
+  test('an unknown method is UNIMPLEMENTED', async () => {
     await using it = await grpcServer();
     const method = '/svc.runtime.v1.SvcRuntime/Nothing';
     const bytes = (value: Buffer): Buffer => value;
@@ -91,7 +91,7 @@ describe('limits of the gRPC server', () => {
     session.destroy();
   });
 
-  test('a silent connection is asked whether it lives', async () => {
+  test('a silent connection gets keepalive pings', async () => {
     await using it = await grpcServer({ keepaliveMs: 100, keepaliveTimeoutMs: 100 });
     const session = connect(`http://${it.address}`);
     await new Promise((resolve) => session.once('remoteSettings', resolve));
@@ -117,7 +117,7 @@ describe('limits of the gRPC server', () => {
     await second.close();
   });
 
-  test('closing twice is closing once, and later calls find nobody', async () => {
+  test('closing twice is closing once, and later calls cannot connect', async () => {
     await using it = await grpcServer();
     await Promise.all([it.server.close(), it.server.close()]);
     const ready = promisify(it.client.waitForReady.bind(it.client));

@@ -47,12 +47,12 @@ describe('learned patterns over gRPC, REST and the command line of one node', ()
   };
   const run = (...args: string[]) => svc(['pattern', ...args], { SVC_URL: at.restUrl });
 
-  test('none that matches is an empty list', async () => {
+  test('no match is an empty list', async () => {
     const { code, patterns } = await query();
     assert.deepEqual([code, patterns], ['OK', []]);
   });
 
-  test('a second store of what means the same is deduplicated, over each door', async () => {
+  test('a second store of the same meaning is deduplicated, over each interface', async () => {
     const first = await store({ solution_code: 'a?.name' });
     assert.deepEqual([first.code, first.answer.deduplicated, first.answer.new_frequency], ['OK', false, 1]);
     const { pattern_id } = first.answer;
@@ -72,7 +72,7 @@ describe('learned patterns over gRPC, REST and the command line of one node', ()
     assert.deepEqual([typed.code, typed.stdout], [0, `${pattern_id}\n`]);
   });
 
-  test('every door finds the same', async () => {
+  test('every interface finds the same', async () => {
     const { patterns } = await query({ error_type: '', limit: 5, min_success_score: 0.5 });
     const [found] = patterns;
     assert.equal(patterns.length, 1);

@@ -108,7 +108,7 @@ function strangersClient(address: string) {
   return Reflect.construct(found, [address, credentials.createInsecure()]);
 }
 
-describe("a stranger's client", () => {
+describe('an independent client', () => {
   let at: TestNode;
   before(async () => {
     at = await node();

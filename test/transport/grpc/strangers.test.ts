@@ -47,7 +47,7 @@ async function withSession(address: string, work: (session: ClientHttp2Session) 
   session.destroy();
 }
 
-describe('gRPC calls of strangers', () => {
+describe('gRPC calls without authentication', () => {
   test('get INVALID_ARGUMENT for bytes that are no message, as from every other method', async () => {
     await using it = await grpcServer();
     await withSession(it.address, async (session) => {
@@ -60,7 +60,7 @@ describe('gRPC calls of strangers', () => {
     });
   });
 
-  test('send at most 4 KiB: the announced length is refused, not waited for', async () => {
+  test('may send at most 4 KiB: the announced length is refused, not waited for', async () => {
     await using it = await grpcServer();
     await withSession(it.address, async (session) => {
       for (const path of [CHECK, WATCH, REFLECT]) {
@@ -103,7 +103,7 @@ describe('gRPC calls of strangers', () => {
     call.cancel();
   });
 
-  test('few at once on one connection, two watches of them, and event streams stay open to callers', async () => {
+  test('few calls are accepted at once on one connection, two watches of them, and event streams stay open to callers', async () => {
     await using it = await grpcServer({ strangerCalls: 5, streams: 3, healthWatches: 3 });
     await withSession(it.address, async (session) => {
       const watches = Array.from({ length: 7 }, () => {
@@ -126,7 +126,7 @@ describe('gRPC calls of strangers', () => {
     assert.equal((await ended(call)).code, 'CANCELLED');
   });
 
-  test('many in all are refused, on however many connections; what one ends is free again', async () => {
+  test('too many calls are refused, on however many connections; the place of an ended one is free again', async () => {
     await using it = await grpcServer({ strangerCallsInAll: 10 });
     // This machine has nine tenths, as a proxy would.
     const opened = async (session: ClientHttp2Session, count: number) => {
@@ -148,7 +148,7 @@ describe('gRPC calls of strangers', () => {
     });
   });
 
-  test('what is refused does not stay open, although its client never ends it', async () => {
+  test('a refused call does not stay open, although its client never ends it', async () => {
     await using it = await grpcServer({ requestTimeoutMs: 100 });
     await withSession(it.address, async (session) => {
       const late = open(session, CHECK);
@@ -164,7 +164,7 @@ describe('gRPC calls of strangers', () => {
     });
   });
 
-  test('who reads no answer of the reflection is not read from either', async () => {
+  test('a client that reads no answer of the reflection is not read from either', async () => {
     await using it = await grpcServer();
     const symbol = 'svc.runtime.v1.SvcRuntime';
     const one = framed(Buffer.concat([Buffer.from([0x22, symbol.length]), Buffer.from(symbol)]));

@@ -179,7 +179,7 @@ describe('ValidateWithJudges', () => {
     assert.match(prompt, /T=Name the capital of France. O=<b>&" L=fr C=fr M=\[missing: nothing in /);
   });
 
-  test('a judge that writes no verdict is left out; when none is left the call fails and says why', async () => {
+  test('a judge without a verdict is skipped; when none has one the call fails and says why', async () => {
     const some = await valid([judge('prose'), judge('kind')]);
     assert.equal(some.individual_results.length, 1);
     assert.match(some.reasoning, /1 of 2 judges gave a verdict/);
@@ -253,7 +253,7 @@ describe('ValidateWithJudges', () => {
     ]),
   ];
   for (const [what, asked, svcCode, details] of REFUSED) {
-    test(`${what} is refused as ${svcCode}, naming the field, and nobody is asked`, async () => {
+    test(`${what} is refused as ${svcCode}, naming the field, and no judge is asked`, async () => {
       const before = scene.at.prompts.length;
       const answer = await ask(scene.client, asked);
       assert.ok(!answer.ok);

@@ -158,7 +158,7 @@ describe('the dispatch gateway over REST', () => {
     assert.equal(wrongType.status, 415);
   });
 
-  test('speaks to shells: framed text in, a script out, errors too', async () => {
+  test('serves shells: framed text in, a script out, errors too', async () => {
     const loop = new ScriptedLoop([dispatch('git', ["it's"]), new SvcError('lease_lost', 'moved')]);
     await using server = await gateway(loop);
     const head = `generate\nagent_id ${AGENT}\nexecution_id ${EXECUTION}\niteration_number 1\nmodel_alias `;
@@ -195,7 +195,7 @@ describe('the dispatch gateway over REST', () => {
     assert.equal(JSON.parse((await staying).text).content, 'still here');
   });
 
-  test('a server that closes tells those who wait to come again', async () => {
+  test('a server that closes tells waiting clients to retry', async () => {
     const loop = new WaitingLoop();
     const server = await gateway(loop);
     const waiting = post(`${server.url}/v1/dispatch-gateway`, GENERATE);

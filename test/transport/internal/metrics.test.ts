@@ -27,7 +27,7 @@ function samplesOf(page: string): Map<string, number> {
 }
 
 describe('/metrics of the internal address', () => {
-  it('answers what the node says of itself now, and figures of its process', async () => {
+  it('answers the current metrics of the node, and figures of its process', async () => {
     let node = NODE;
     let starts: AdmissionCounts = { inFlight: 5, limit: 600, refused: 9 };
     const metrics = new NodeMetrics();
@@ -94,7 +94,7 @@ describe('/metrics of the internal address', () => {
     assert.equal(page.get('svc_effect_seconds_count{kind="other",outcome="done"}'), 37);
   });
 
-  it('is not for containers of agents, which have the calls of agents at the same address', async () => {
+  it('the metrics refuse containers of agents, which have the agent calls of the same address', async () => {
     const app = createInternalServer({
       dispatch: new ScriptedLoop([]),
       tokens: { issue: async () => '', verify: () => Promise.reject(new Error('no token is asked for')) },
@@ -113,7 +113,7 @@ describe('/metrics of the internal address', () => {
     }
   });
 
-  it('is not for web pages on this machine: neither by a name of another site nor from another origin', async () => {
+  it('the metrics refuse web pages on this machine: by a name of another site and from another origin', async () => {
     const app = createInternalServer({
       dispatch: new ScriptedLoop([]),
       tokens: { issue: async () => '', verify: () => Promise.reject(new Error('no token is asked for')) },

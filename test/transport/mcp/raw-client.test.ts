@@ -64,7 +64,7 @@ describe('a client written by hand, against /mcp', () => {
     }
   });
 
-  test('what a caller may not do, each with its own answer', async () => {
+  test('each refusal of a caller has its own answer', async () => {
     const unknown = await post(at.url, callOf('no.such.tool'));
     assert.deepEqual([unknown.status, unknown.body.error.code], [200, -32_602]);
     assert.match(unknown.body.error.message, /Unknown tool: no\.such\.tool/);
@@ -84,13 +84,13 @@ describe('a client written by hand, against /mcp', () => {
     assert.equal((await post(at.url, rpc('sampling/createMessage'))).body.error.code, -32_601);
   });
 
-  test('what a tool says of itself is a result with isError', async () => {
+  test('an error of a tool is a result with isError', async () => {
     const { body } = await post(at.url, callOf('wild.error'));
     assert.equal(body.result.isError, true);
     assert.match(body.result.content[0].text, /no, and my key/);
   });
 
-  test('who has no good token never reaches a tool, and a reader none that it may not use', async () => {
+  test('a caller without a valid token reaches no tool, and a reader none that it may not use', async () => {
     for (const token of [null, 'nobody', '']) {
       const { status, headers } = await post(at.url, callOf('wild.echo'), { token });
       assert.equal(status, 401);

@@ -55,7 +55,7 @@ describe('who may call what', () => {
     }
   });
 
-  it('what needs no bearer is what the reference names, and answers so', async () => {
+  it('the routes without a bearer are those that the reference names, and answer without one', async () => {
     const page = await readFile(new URL('../../../docs/reference/rest.md', import.meta.url), 'utf8');
     const [, section = ''] = /Without a bearer a node([\s\S]*?)\n###/.exec(page) ?? [];
     const named = [...section.matchAll(/`((?:GET|POST) \/[^`]*)`/g)].map((match) => match[1] ?? '');
@@ -92,7 +92,7 @@ describe('who may call what', () => {
     assert.deepEqual(described.filter((route) => !route.includes('/health')).sort(), tested.sort());
   });
 
-  it("another tenant's things have the same answer as things that never were", async () => {
+  it('objects of another tenant have the same answer as objects that never existed', async () => {
     await using at = await restServer({ authenticator: namedUsers });
     const { agent_id } = (await at.postJson('/v1/agents', { manifest_yaml: MANIFEST }, as('alice'))).body;
     const started = await at.postJson('/v1/executions', { agent_id, input: 'hi' }, as('alice'));
@@ -168,7 +168,7 @@ const statusWith = (port: number, path: string, headers: Record<string, string>)
   });
 
 describe('a node without authentication', () => {
-  it('refuses pages of other sites and names that lead here', async () => {
+  it('refuses pages of other sites and foreign host names', async () => {
     await using at = await restServer();
     const status = (headers: Record<string, string>) => statusWith(at.port, '/v1/agents', headers);
     assert.equal(await status({ 'sec-fetch-site': 'cross-site' }), 403);

@@ -60,7 +60,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     const get = (path: string, user = 'alice') => at.call('GET', path, { headers: as(user) });
     const post = (path: string, body: unknown, user = 'alice') => at.postJson(path, body, as(user));
 
-    test('a pending one is listed and shown with all its fields', async () => {
+    test('a pending approval is listed and shown with all its fields', async () => {
       const id = await ask();
       const listed = await waitUntil('it is listed', async () => {
         const { body } = await get(PENDING);
@@ -76,7 +76,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await get(`${PENDING}/${await ask({ timeoutMs: null })}`)).body.request.timeout_seconds, 0);
     });
 
-    test('approve: the asker hears approved and the feedback; without a body the feedback is none', async () => {
+    test('approve: the asking actor gets approved and the feedback; without a body the feedback is none', async () => {
       const id = await ask();
       const done = await post(`${PENDING}/${id}/approve`, { feedback: 'ship', approved_by: 'ada' });
       assert.deepEqual([done.status, done.body], [200, { status: 'approved', request_id: id }]);
@@ -87,7 +87,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await answered(bare)).feedback, null);
     });
 
-    test('reject needs a reason, and the asker hears it', async () => {
+    test('reject needs a reason, and the asking actor gets it', async () => {
       const id = await ask();
       for (const body of [{}, { reason: '' }, { reason: 7 }, null]) {
         assert.equal((await post(`${PENDING}/${id}/reject`, body)).status, 400, JSON.stringify(body));
@@ -112,7 +112,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await post(`${PENDING}/${id}/approve`, {})).status, 409);
     });
 
-    test('an expired one is shown as gone with 200 and cannot be answered', async () => {
+    test('an expired approval is shown as gone with 200 and cannot be answered', async () => {
       const id = await ask({ timeoutMs: 30 });
       await waitUntil('it expires', async () => (await words(id)).some(({ kind }) => kind === 'expired'));
       assert.deepEqual((await get(`${PENDING}/${id}`)).body, GONE);
@@ -161,7 +161,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await words(id)).length, 2);
     });
 
-    test('one whose actor is in no memory is shown, answered and expires all the same', async () => {
+    test('an approval whose actor is not in memory is shown, answered and expires all the same', async () => {
       const { client, dropActor } = kernel.runtime;
       const id = await ask();
       await dropActor(addressOf('approval', 'alice', id));

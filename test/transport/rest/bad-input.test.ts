@@ -95,7 +95,7 @@ describe('bad bodies', () => {
     assert.equal(await start(99_996), 413);
   });
 
-  it('names of more than 4 MiB together are 413, although they are few', async () => {
+  it('names of more than 4 MiB in total are 413, even when they are few', async () => {
     await using at = await restServer();
     const start = async (bytes: number) => {
       const context = Object.fromEntries(

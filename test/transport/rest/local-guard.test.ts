@@ -103,7 +103,7 @@ describe('pages of other sites and a node without an identity provider', () => {
     }
   });
 
-  it('a webhook may be of any type; its Host and Origin are looked at like all', async () => {
+  it('a webhook may have any type; its Host and Origin are checked like all', async () => {
     await using at = await restServer(WEBHOOK);
     const status = statusesAt(at.port, '/v1/webhooks/mail');
     const body = 'a=1';
@@ -119,7 +119,7 @@ describe('browsers on other origins', () => {
   const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'content-type' };
   const tools = 'https://tools.example.org';
 
-  it('are answered nothing, unless the origin is on the list of the node', async () => {
+  it('get no CORS headers, unless the origin is on the list of the node', async () => {
     await using closed = await restServer();
     const asked = { method: 'OPTIONS', headers: { ...preflight, origin: tools } };
     const refused = await send(closed.port, '/v1/executions', asked);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { namedUsers, restServer } from './rest-server.ts';
 
-test('a caller learns who it is and what its roles allow; no caller is 401', async () => {
+test('a caller gets its identity and what its roles allow; no caller is 401', async () => {
   await using at = await restServer({ authenticator: namedUsers });
   const actionsOf = async (user: string) => {
     const { status, body } = await at.call('GET', '/v1/me', { headers: { authorization: `Bearer ${user}` } });

@@ -143,7 +143,7 @@ describe('executions', () => {
     assert.deepEqual([failed.status, failed.body], [500, { error: 'execution failed to start', code: 'internal' }]);
   });
 
-  it('what cannot run here is 500 with its text, as the specification says, and its code', async () => {
+  it('an execution that cannot run here is 500 with its text, as the specification says, and its code', async () => {
     await using at = await restServer();
     const agent_id = await at.deployed();
     for (const code of ['unsupported_isolation', 'unimplemented', 'invalid_manifest'] as const) {

@@ -38,7 +38,7 @@ async function statusOf(call: ClientRequest): Promise<number | undefined> {
   return response.statusCode;
 }
 
-describe('bodies that a signature stands for', () => {
+describe('bodies that are authenticated by a signature', () => {
   it('a body that comes in pieces is taken when its signature fits, and not when one byte differs', async () => {
     const received: string[] = [];
     await using at = await restServer(webhooks(received));
@@ -55,7 +55,7 @@ describe('bodies that a signature stands for', () => {
     assert.equal(await statusOf(none), 200);
   });
 
-  it('few large ones are held at once, and small ones get by', async () => {
+  it('few large bodies are held at once, and small ones are not delayed', async () => {
     const received: string[] = [];
     await using at = await restServer(webhooks(received, { webhooksAtOnce: 3 }));
     const halves = [1, 2, 3].map(() =>
@@ -78,7 +78,7 @@ describe('bodies that a signature stands for', () => {
     assert.equal(status, 200);
   });
 
-  it('one that does not end in time is 408, one whose sender goes is no error of the node', async () => {
+  it('a body that does not end in time is 408, and one whose sender disconnects is no error of the node', async () => {
     await using at = await restServer(webhooks([], { webhookTimeoutMs: 200 }));
     const half = { length: 100, part: 'x', signature: 'sha256=00' };
     assert.equal(await statusOf(begin(at.port, half)), 408);

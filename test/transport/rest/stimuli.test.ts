@@ -149,7 +149,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       });
     }
 
-    test('whoever sent it may go: the stimulus is routed all the same', async () => {
+    test('a stimulus is routed although its sender disconnects', async () => {
       node.router.says = 'silent';
       const gone = new AbortController();
       const request = { source: 'mail', content: 'left alone', headers: {}, idempotencyKey: 'left' };
@@ -216,7 +216,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await put('x', { workflow: 'w' }, 'reader')).status, 403);
     });
 
-    test('a reader may look and send nothing; bad bodies are 400', async () => {
+    test('a reader may read stimuli and send none; bad bodies are 400', async () => {
       const refused = await post({ source: 'to-deploy', content: 'x' }, 'reader');
       assert.deepEqual([refused.status, refused.body.error], [403, 'forbidden']);
       assert.equal((await get('/v1/stimuli', 'reader')).status, 200);

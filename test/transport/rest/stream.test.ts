@@ -57,7 +57,7 @@ describe('event stream', () => {
     assert.equal((await reader.read()).done, true);
   });
 
-  it('resumes behind Last-Event-ID, given as header or in the query', async () => {
+  it('an event stream resumes behind Last-Event-ID, given as header or in the query', async () => {
     await using at = await restServer();
     const id = await at.startRun();
     for (const name of ['execution_started', 'iteration_started', 'execution_completed']) {
@@ -73,7 +73,7 @@ describe('event stream', () => {
     }
   });
 
-  it('answers 204 at the last event of an ended execution, so that a client stops', async () => {
+  it('an event stream answers 204 at the last event of an ended execution, so that a client stops', async () => {
     await using at = await restServer();
     const id = await at.startRun();
     at.executions.emit(id, 'execution_completed', {});

@@ -42,7 +42,7 @@ describe('/v1/tools', () => {
     }
   });
 
-  test('one who may only look sees the tools that look, and calls no other', async () => {
+  test('a read-only caller sees the reading tools, and calls no other', async () => {
     const { tools } = await list('reader');
     assert.ok(tools.some(({ name }: { name: string }) => name === 'svc.agent.list'));
     assert.ok(!tools.some(({ name }: { name: string }) => name === 'svc.task.execute'));
@@ -77,7 +77,7 @@ describe('/v1/tools', () => {
     assert.equal((await call('svc.tools.list', [])).status, 400);
   });
 
-  test('what is denied is 403 with the precise reason, a tool nobody has too', async () => {
+  test('a denied call is 403 with the precise reason, an unknown tool too', async () => {
     for (const [tool, token, reason] of [
       ['svc.nothing.here', 'operator', 'ToolNotAllowed'],
       ['svc.agent.delete', 'consumer', 'ToolNotAllowed'],

@@ -98,7 +98,7 @@ describe('volumes over REST', () => {
     bench.running.clear();
   });
 
-  test('another tenant gets 404 everywhere, who may only look changes nothing', async () => {
+  test('another tenant gets 404 everywhere, and a read-only caller changes nothing', async () => {
     await using at = await open();
     const id = await made(at);
     await put(at, id, 'f', 'x');
@@ -119,7 +119,7 @@ describe('volumes over REST', () => {
     assert.deepEqual((await at.call('GET', '/v1/volumes', { headers: as('bob') })).body, { volumes: [] });
   });
 
-  test('files go up and come down as they are, of any type', async () => {
+  test('files are uploaded and downloaded unchanged, of any type', async () => {
     await using at = await open();
     const id = await made(at);
     const bytes = new Uint8Array(300_000).map((_byte, index) => index % 251);

@@ -87,7 +87,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
         assert.equal(node.started.length, before + 2);
       });
 
-      test(`${scheme}: a stranger who knows the id of an event cannot take its place`, async () => {
+      test(`${scheme}: a sender without the secret that knows the id of an event cannot take its place`, async () => {
         const body = eventOf(scheme, 'awaited');
         const forged = await send(scheme, source, body, { secret: secretOf(`${scheme}-b`) });
         assert.deepEqual([forged.status, forged.body.error], [401, 'invalid_signature']);

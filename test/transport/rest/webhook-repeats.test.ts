@@ -136,7 +136,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       });
     }
 
-    test('a bearer who names the id of an event as the key is told of a duplicate by 409, as ever', async () => {
+    test('a bearer that names the id of an event as the key still gets a duplicate as 409', async () => {
       const first = await send('stripe', 'by-key');
       const headers = { authorization: 'Bearer operator' };
       const again = await at.postJson(
@@ -157,7 +157,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
   });
 }
 
-describe('how long a repeat of a webhook is one', () => {
+describe('how long a repeat of a webhook counts as one', () => {
   /** How old the youngest delivery is that counts as new again, and one that does not yet. */
   const windows: readonly [Scheme, number, number][] = [
     ['stripe', 25, 97],

@@ -161,7 +161,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.deepEqual([refused.status, refused.body.error], [404, 'not_found']);
     });
 
-    test('routes of several tenants for one source are 409 conflict: nothing is guessed', async () => {
+    test('routes of several tenants for one source are 409 conflict', async () => {
       const refused = await send('shared', 'x');
       assert.deepEqual([refused.status, refused.body.error], [409, 'conflict']);
     });

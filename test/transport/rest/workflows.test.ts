@@ -297,7 +297,7 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       assert.equal((await get(`/v1/workflows/${name}`)).status, 404);
     });
 
-    test('static paths win over names, and every route is described', async () => {
+    test('static paths have priority over names, and every route is described', async () => {
       for (const name of ['executions', 'validate']) assert.equal((await deploy(manifest(name))).status, 200);
       assert.ok(Array.isArray((await get(RUNS)).body.executions));
       assert.equal((await get(`${RUNS}/not-a-uuid`)).status, 400);

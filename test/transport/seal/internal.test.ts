@@ -64,7 +64,7 @@ describe('SEAL on the internal address', () => {
     assert.equal(tools.status, 200);
   });
 
-  test('without the token of its execution nobody attests, and a token opens its own execution alone', async () => {
+  test('without the token of its execution no agent attests, and a token gives access to its own execution alone', async () => {
     const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
     const agent = new Agent(one);
     const bare = await restDoor({ restUrl: url }).attest(agent.fields(), agent.publicKey);
@@ -91,7 +91,7 @@ describe('SEAL on the internal address', () => {
     assert.deepEqual([status, reason], ['PERMISSION_DENIED', 'SessionInactive']);
   });
 
-  test('what people do with sessions is not served here', async () => {
+  test('the session routes for people are not served here', async () => {
     for (const path of ['/v1/seal/sessions', '/v1/agents']) assert.equal((await fetch(url + path)).status, 404);
   });
 

@@ -41,7 +41,7 @@ describe('calls of a session', () => {
     }
   });
 
-  test('ten at once get one answer of one run', async () => {
+  test('ten concurrent repeats get one answer of one run', async () => {
     const release = Promise.withResolvers<void>();
     at.told.answer = async () => {
       await release.promise;
@@ -124,7 +124,7 @@ describe('calls of a session', () => {
     }
   });
 
-  test('revoked, a session takes no call any more, at once', async () => {
+  test('a revoked session accepts no further call, at once', async () => {
     for (const door of doors) {
       const agent = await new Agent(at.start()).attest(door);
       const revoked = await fetch(`${at.restUrl}/v1/seal/sessions/${agent.sessionId}/revoke`, { method: 'POST' });

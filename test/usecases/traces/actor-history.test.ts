@@ -173,7 +173,7 @@ describe('the past of an actor', () => {
     assert.ok(others >= 50, `other work ran ${others} times`);
   });
 
-  test('of another tenant or another user’s run, or of an unknown message, is not there', async () => {
+  test('of another tenant or another user’s run, or of an unknown message, is not found', async () => {
     await node.runtime.client.ask(linkOf('f'), 'Own', { owner: 'ann' }, { identity: ann });
     const [own] = await history('f', 1);
     const id = own?.message_id ?? '';

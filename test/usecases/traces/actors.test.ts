@@ -117,7 +117,7 @@ describe('an actor as readers get it', () => {
     assert.match(effect?.message_id ?? '', /^[0-9a-f-]{36}$/);
   });
 
-  test('keeps back what looks like a secret, and shows the rest of its state', async () => {
+  test('hides what looks like a secret, and shows the rest of its state', async () => {
     await ask('two', 'Wait');
     const shown = await actors.get(user('ann'), 'pot', 'two');
     assert.deepEqual(shown.state, {
@@ -144,7 +144,7 @@ describe('an actor as readers get it', () => {
     });
   });
 
-  test('is nothing to another tenant, to another user than its owner, and to consumers by address', async () => {
+  test('does not exist for another tenant, for another user than its owner, and for consumers by address', async () => {
     await ask('four', 'Own', { owner: 'ann' });
     assert.equal((await actors.get(user('ann'), 'pot', 'four')).id, 'four');
     const operator = user('olga', { kind: 'operator', roles: ['svc:operator'] });

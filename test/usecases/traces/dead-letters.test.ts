@@ -159,7 +159,7 @@ describe('dead letters', () => {
     );
   });
 
-  test('letters of another tenant and of what another user owns are not there', async () => {
+  test('letters of another tenant, and of what another user owns, do not exist', async () => {
     await eat('six', 'cake');
     await mend('six', 'ann');
     const { id } = await letterOf('six');
@@ -230,7 +230,7 @@ describe('dead letters', () => {
     );
   });
 
-  test('an actor whose state cannot be read keeps no letter of others back; operators alone see its own', async () => {
+  test('an actor whose state cannot be read hides no letter of others; operators alone see its own', async () => {
     await eat('seven', 'ice');
     await mend('seven');
     const { id } = await letterOf('seven');

@@ -117,7 +117,7 @@ describe('a message', () => {
     assert.deepEqual(rowsOf(await messages.effects(ann, last, 5)), { rows: [], cut: false });
   });
 
-  test('of another tenant or of another user’s run, or that never was, is not there', async () => {
+  test('of another tenant or of another user’s run is not found, like one that never existed', async () => {
     await node.runtime.client.ask(linkOf('e'), 'Own', { owner: 'ann' }, { identity: ann });
     const [root = ''] = await sent('e', 'Pass', { along: [] }, 1);
     for (const viewer of [user('bob'), user('ann', { tenant: 'other' })]) {

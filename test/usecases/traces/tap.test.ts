@@ -167,7 +167,7 @@ describe('the tap', () => {
     }
   });
 
-  test('what is beyond the most of one look is counted and not read', async () => {
+  test('deliveries beyond the limit of one read are counted and not read', async () => {
     const { documents } = node;
     const tail = await LedgerTail.open({ documents, payloads: parts.payloads, clock: systemClock, tenant: 'acme' });
     await node.runtime.client.tell(linkOf('m0', 'other'), 'Pass', { along: [] }, { identity: ann });
@@ -183,7 +183,7 @@ describe('the tap', () => {
     assert.equal(counted, 3);
   });
 
-  test('a tenant has no more than some on a node, and one that ended makes room', async () => {
+  test('a tenant has a limited number of taps on a node, and one that ended makes room', async () => {
     const ended = new AbortController();
     const options = { signal: ended.signal, heartbeatMs: 1 };
     const opened = async () => {

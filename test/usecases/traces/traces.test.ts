@@ -215,7 +215,7 @@ describe('a trace', () => {
     assert.ok(!(await old.list(ann, { limit: 200 })).traces.some((one) => one.trace_id === trace));
   });
 
-  test('of another tenant, of another user’s run, or that never was, is not there', async () => {
+  test('of another tenant or of another user’s run is not found, like one that never existed', async () => {
     const trace = newTrace();
     await node.runtime.client.ask(linkOf('a6'), 'Own', { owner: 'ann' }, { identity: ann });
     await tell('a6', 'Pass', { along: [] }, trace);
@@ -266,7 +266,7 @@ describe('a trace', () => {
     assert.deepEqual(paged, all);
   });
 
-  test('tells no secret, and a search finds none', async () => {
+  test('shows no secret, and a search finds none', async () => {
     const trace = newTrace();
     await tell('s1', 'Pass', { along: [], api_key: SECRET, note: `Bearer ${SECRET}` }, trace);
     await tell('s1', 'Refuse', {}, trace);
@@ -340,7 +340,7 @@ describe('a trace', () => {
     return { ...one, message: { ...one.message, to: addressOf('execution', 'acme', 'hidden') } };
   }
 
-  test('that is long and hidden is given up after 10,000 deliveries', async () => {
+  test('that is long and hidden is abandoned after 10,000 deliveries', async () => {
     const trace = newTrace();
     await tell('h1', 'Pass', { along: [] }, trace);
     await settled(trace, 1);
