@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { someOf } from '../support/size.ts';
 import { AttackedNode } from './attacked-node.ts';
 import { MOST_BYTES } from './bodies.ts';
-import { underAttack } from './bystander.ts';
+import { underAttack } from './caller-under-attack.ts';
 import { AGENT, deploy, restAttacks, strangerAttacks } from './cases.ts';
 import { GrpcFuzzer } from './grpc-fuzz.ts';
 import { listenerAttacks } from './listeners.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { systemClock } from '../../runtime/clock.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
+import { IndependentWorker } from '../transport/cluster/independent-worker.ts';
 import { PageClient } from '../transport/cluster/page.ts';
-import { Stranger } from '../transport/cluster/stranger.ts';
 import type { AttackedNode } from './attacked-node.ts';
 import { AGENT, deploy } from './cases.ts';
 
@@ -27,7 +27,7 @@ export async function fuzzedCallers(
 ): Promise<{ readonly callers: readonly FuzzedCaller[]; readonly known: readonly string[] }> {
   const agent = await deploy(node, '/v1/agents', AGENT);
   const execution = randomUUID();
-  const worker = new Stranger('fuzzed-worker', new PageClient(node.clusterAddress));
+  const worker = new IndependentWorker('fuzzed-worker', new PageClient(node.clusterAddress));
   await worker.join();
   const operator = { authorization: `Bearer ${node.token}` };
   const program = { authorization: `Bearer ${await executionToken(node, execution)}` };

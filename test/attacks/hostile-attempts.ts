@@ -1,5 +1,5 @@
-import type { Belongings } from '../product/belongings.ts';
 import { agentYaml } from '../product/product-node.ts';
+import type { TenantObjects } from '../product/tenant-objects.ts';
 import { type From, HAS_IPV6 } from './hostile-browser.ts';
 
 /** A listener of the node. */
@@ -15,7 +15,7 @@ export interface Attempt {
 }
 
 /** What stands on the node before the pages come, by id. */
-export type Targets = Belongings & { readonly node: string };
+export type Targets = TenantObjects & { readonly node: string };
 
 type Init = Readonly<Record<string, unknown>>;
 const TEXT = 'text/plain';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { settle } from '../product/belongings.ts';
 import { ProductNode } from '../product/product-node.ts';
+import { makeTenantObjects } from '../product/tenant-objects.ts';
 import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Attempt, hostileAttempts, type Listener, type Targets } from './hostile-attempts.ts';
@@ -49,7 +49,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
       internalGrpc: portOf(internal.grpcAddress),
       cluster: portOf(await node.process.clusterAddress),
     };
-    const made = await settle((method, path, ask) => node.call(method, path, ask), 'victim');
+    const made = await makeTenantObjects((method, path, ask) => node.call(method, path, ask), 'victim');
     const { nodes } = z
       .object({ nodes: z.array(z.object({ node_id: z.string() })) })
       .parse((await node.call('GET', '/v1/cluster/nodes')).body);

@@ -18,7 +18,7 @@ import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { AttackedNode } from './attacked-node.ts';
-import { underAttack } from './bystander.ts';
+import { underAttack } from './caller-under-attack.ts';
 import { AGENT, deploy, restAttacks, strangerAttacks } from './cases.ts';
 import { GrpcFuzzer, settledHeap } from './grpc-fuzz.ts';
 import { type ListenerAttack, listenerAttacks, livenessAttacks } from './listeners.ts';

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type PageServer, serve } from '../effects/web/page-server.ts';
 import { agentYaml, type ProductNode } from '../product/product-node.ts';
-import { type Answered, type Door, grpcDoor, restDoor } from '../product/seal/doors.ts';
-import { Stranger } from '../product/seal/stranger.ts';
+import { IndependentAgent } from '../product/seal/independent-agent.ts';
+import { type Answered, type Door, grpcDoor, restDoor } from '../product/seal/transports.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { HANDS } from './agents.ts';
 import { boxRules } from './boxes.ts';
@@ -43,7 +43,7 @@ export interface EscapeTargets extends AsyncDisposable {
   readonly outside: string;
   /** On this machine, of the execution's volume. */
   readonly workspace: string;
-  readonly agent: Stranger;
+  readonly agent: IndependentAgent;
   readonly executionId: string;
   readonly pages: PageServer;
   /** Hears what must not be reached. */
@@ -136,7 +136,7 @@ async function begun(scene: EscapeNode, rest: Door, doors: readonly Door[], spec
   const agent_id = await node.deploy(agentYaml(`agent-${randomUUID().slice(0, 8)}`, spec));
   const executionId = await node.run(agent_id, 'wait');
   await waitUntil('the execution runs', async () => (await node.statusOf(executionId)).status === 'running');
-  const agent = new Stranger({ agent_id, execution_id: executionId, container_id: executionId });
+  const agent = new IndependentAgent({ agent_id, execution_id: executionId, container_id: executionId });
   const { token, message } = await rest.attest(agent);
   assert.notEqual(token, '', message);
   agent.token = token;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ChaosOutcome, ExecutionSeen } from './chaos.ts';
-import { NOTHING_LEFT } from './left.ts';
 import type { RecordedResult } from './record.ts';
+import { NOTHING_LEFT } from './remaining-records.ts';
 import { grammarFault, transcriptOf } from './transcript.ts';
 
 /** A call that was about to be made when the cancel was committed. */

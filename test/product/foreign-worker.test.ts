@@ -10,8 +10,8 @@ import {
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { svc } from '../cli/svc-run.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { IndependentWorker } from '../transport/cluster/independent-worker.ts';
 import { PageClient } from '../transport/cluster/page.ts';
-import { Stranger } from '../transport/cluster/stranger.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
 type Stream = ServerWritableStream<SealNodeEnvelope, ExecutionEvent>;
@@ -20,7 +20,7 @@ const AT = '2026-01-01T00:00:00.000Z';
 
 /** A worker that somebody else wrote, from the tables of document 1: it registers, and takes ForwardExecution. */
 class Worker {
-  readonly stranger: Stranger;
+  readonly stranger: IndependentWorker;
   readonly runs: { readonly request: ForwardExecutionRequest; readonly tenant: string; readonly stream: Stream }[] = [];
   readonly #client: PageClient;
   readonly #server = new Server();
@@ -30,7 +30,7 @@ class Worker {
 
   constructor(nodeId: string, controller: string) {
     this.#client = new PageClient(controller);
-    this.stranger = new Stranger(nodeId, this.#client);
+    this.stranger = new IndependentWorker(nodeId, this.#client);
   }
 
   async join(tags: readonly string[]): Promise<this> {

@@ -6,8 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
-import { restDoor } from './seal/doors.ts';
-import { Stranger } from './seal/stranger.ts';
+import { IndependentAgent } from './seal/independent-agent.ts';
+import { restDoor } from './seal/transports.ts';
 
 const call = { name: 'fs.write', arguments: { path: 'a.txt', content: 'x' } };
 const SCRIPT = {
@@ -54,7 +54,7 @@ describe('an agent whose judge rejects every call', () => {
     const execution_id = await node.run(writer, 'endless');
     await waitUntil('it runs', async () => (await node.statusOf(execution_id)).status === 'running');
     const door = restDoor(node.url);
-    const agent = new Stranger({ agent_id: writer, execution_id, container_id: execution_id });
+    const agent = new IndependentAgent({ agent_id: writer, execution_id, container_id: execution_id });
     agent.token = (await door.attest(agent)).token;
     const written = await door.invoke(agent.call(1, call.name, call.arguments));
     assert.deepEqual([written.status, written.result?.isError], [200, false], written.text);

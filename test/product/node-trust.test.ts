@@ -7,8 +7,8 @@ import { svc } from '../cli/svc-run.ts';
 import { RegisteredNode } from '../cluster/registered-node.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { IndependentWorker } from '../transport/cluster/independent-worker.ts';
 import { PageClient } from '../transport/cluster/page.ts';
-import { Stranger } from '../transport/cluster/stranger.ts';
 
 const HERE = { 'svc-node-grpc-address': '127.0.0.1:50056' };
 
@@ -79,7 +79,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     const token = await cli('node', 'token', 'create', '--uses', '2', '--tag', 'gpu');
     const shown = { 'svc-join-token': token };
     const client = new PageClient(cluster);
-    const old = new Stranger('old', client);
+    const old = new IndependentWorker('old', client);
     await old.prove({}, shown);
     assert.equal((await old.register({}, HERE)).code, 'OK');
     {
@@ -92,7 +92,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     await node.kill();
     await start();
     const again = new PageClient(cluster);
-    const bare = Object.assign(new Stranger('proven', again), {
+    const bare = Object.assign(new IndependentWorker('proven', again), {
       privateKey: old.privateKey,
       publicKeyPem: old.publicKeyPem,
     });
@@ -102,7 +102,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
       [answer.code, answer.metadata.at(-1)?.get('svc-error-reason')[0]],
       ['UNAUTHENTICATED', 'proof_required'],
     );
-    const still = Object.assign(new Stranger('old', again), { token: old.token, privateKey: old.privateKey });
+    const still = Object.assign(new IndependentWorker('old', again), { token: old.token, privateKey: old.privateKey });
     assert.equal((await still.register({}, HERE)).code, 'OK');
     again.close();
   });

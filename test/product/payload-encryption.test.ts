@@ -6,8 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { svc } from '../cli/svc-run.ts';
 import { liveFiles } from '../support/live-files.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 const CANARY = 'canary-51f0a9c3';
 /** More than stays in a message. */

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { eventsOf } from '../../clients/typescript/event-stream.ts';
 import { svc } from '../cli/svc-run.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 const Page = z.object({
   runs: z.array(z.looseObject({ id: z.string(), kind: z.string(), labels: z.record(z.string(), z.string()) })),

@@ -5,8 +5,8 @@ import { runSvc } from '../../cli/program.ts';
 import { OPERATIONS } from '../../usecases/operations.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { HEADERS } from '../transport/mcp/mcp-server.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { sample } from '../support/size.ts';
-import { settle } from './belongings.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 import { Realms } from './realms.ts';
+import { makeTenantObjects } from './tenant-objects.ts';
 
 const run = promisify(execFile);
 const VERSION = '4.32.5';
@@ -161,7 +161,7 @@ async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<st
     known('/v1/agents/lookup', 'name', 'known-agent'),
     known('/v1/executions', 'id', execution),
   ];
-  const own = await settle(
+  const own = await makeTenantObjects(
     (method, path, ask = {}) => node.call(method, path, { ...ask, headers: { ...headers, ...ask.headers } }),
     'known',
   );

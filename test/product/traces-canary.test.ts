@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 import { stringify } from 'yaml';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 const CANARY = 'canary-9c41e7d2';
 

@@ -4,10 +4,10 @@ import { after, before, describe, test } from 'node:test';
 import { type Metadata, Metadata as MetadataClass, status } from '@grpc/grpc-js';
 import { SvcRuntimeService } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { clientOf, metadataOf, unary } from '../transport/grpc/call.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { ProductNode } from './product-node.ts';
 import { type CallerName, Realms } from './realms.ts';
 import { callOf, SURFACE, type SurfaceRow } from './surface.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 const LOOK = ['read', 'audit'] as const;
 const USE = ['read', 'run'] as const;

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { clientOf, metadataOf, unary } from '../transport/grpc/call.ts';
-import { type Belongings, DONE, settle, workflowText } from './belongings.ts';
 import type { Ask } from './product-node.ts';
 import { CALLER_NAMES, CALLERS, type CallerName } from './realms.ts';
 import { callOf, operationsOf, SURFACE } from './surface.ts';
 import { bytesOf, Tenancy } from './tenancy.ts';
+import { DONE, makeTenantObjects, type TenantObjects, workflowText } from './tenant-objects.ts';
 
 /** What beta asks with when the thing was never there: as long as the real name. */
 const unknownFor = (name: string): string => (/^[0-9a-f-]{36}$/.test(name) ? randomUUID() : 'n'.repeat(name.length));
@@ -18,7 +18,7 @@ const STRANGERS = CALLER_NAMES.filter((name) => CALLERS[name].tenant !== 'alpha'
 
 describe('the walls between tenants, over every route there is', () => {
   let tenancy: Tenancy;
-  let own: Belongings;
+  let own: TenantObjects;
   let alphas: readonly string[];
   const as =
     (caller: CallerName) =>
@@ -26,9 +26,9 @@ describe('the walls between tenants, over every route there is', () => {
       tenancy.as(caller, method, path, ask);
   before(async () => {
     tenancy = await Tenancy.open();
-    own = await settle(as('alphaAdmin'), 'alpha');
+    own = await makeTenantObjects(as('alphaAdmin'), 'alpha');
     // The others have things of their own, so that their lists are not empty anyway.
-    await settle(as('betaAdmin'), 'beta');
+    await makeTenantObjects(as('betaAdmin'), 'beta');
     alphas = Object.values(own);
   });
   after(() => tenancy[Symbol.asyncDispose]());

@@ -1,7 +1,7 @@
 import { killAgainAndAgain, USUAL_LIFE_MS } from '../kill/killer.ts';
-import { type Left, leftAtLast, leftIn } from '../kill/left.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { RecoveryTimes } from '../kill/recovery.ts';
+import { type Left, leftAtLast, leftIn } from '../kill/remaining-records.ts';
 import { explained, untilEmpty, workUnderKills } from '../kill/under-kills.ts';
 import { livenessBroken } from './liveness.ts';
 import { type ToolRunSeen, ToolRuns } from './tool-kill-run.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditBody } from '../../manifests/audit/record.ts';
-import { NOTHING_LEFT } from '../kill/left.ts';
+import { NOTHING_LEFT } from '../kill/remaining-records.ts';
 import { grammarFault, transcriptOf } from '../kill/transcript.ts';
 import { ALL_DONE, COUNTER, NOT_EDITED, STOPPED } from './tool-kill-agents.ts';
 import type { ToolKillOutcome } from './tool-kill-chaos.ts';

@@ -7,6 +7,7 @@ import { waitUntil } from './wait-until.ts';
 import { WorkflowCalls } from './workflow-kill-calls.ts';
 import type { WorkflowCase } from './workflow-kill-cases.ts';
 import { executionsOf } from './workflow-kill-checks.ts';
+import { type KilledRun, SparedRuns } from './workflow-kill-limits.ts';
 import {
   type ContainerStarted,
   containerStarts,
@@ -16,7 +17,6 @@ import {
   withMarks,
 } from './workflow-kill-marks.ts';
 import { type RunSeen, runCase } from './workflow-kill-run.ts';
-import { type KilledRun, SparedRuns } from './workflow-kill-spare.ts';
 import type { WorkflowKillSurroundings } from './workflow-kill-surroundings.ts';
 
 export interface WorkflowKillOptions {

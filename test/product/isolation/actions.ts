@@ -1,5 +1,5 @@
-import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
+import { DONE, workflowText } from '../tenant-objects.ts';
 import { jsonAsk, type Question, toolQuestion } from './asker.ts';
 import type { Kind, Made, Scope } from './model.ts';
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { waitUntil } from '../../support/wait-until.ts';
-import { type Belongings, DONE, settle, workflowText } from '../belongings.ts';
 import { type Answer, type Ask, agentYaml } from '../product-node.ts';
 import { CALLER_NAMES, CALLERS } from '../realms.ts';
 import { Tenancy } from '../tenancy.ts';
+import { DONE, makeTenantObjects, type TenantObjects, workflowText } from '../tenant-objects.ts';
 import { type Asker, jsonAsk } from './asker.ts';
-import { Hand } from './hand.ts';
+import { CallingAgent } from './calling-agent.ts';
 
 /** What the tables of tools and routes name. */
-export type Things = Belongings & {
+export type Things = TenantObjects & {
   /** Of agents: one that has not ended. */
   readonly running: string;
   /** Of workflows: one that has ended. */
@@ -82,17 +82,17 @@ export class IsolatedTenants implements AsyncDisposable {
   }
 
   /** An agent of the asker, which calls tools over SEAL. */
-  async hand(name: string): Promise<Hand> {
+  async hand(name: string): Promise<CallingAgent> {
     const asker = this.asker(name);
     const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`);
     const agentId = String(agent.body.agent_id);
     const execution = await this.done(asker, '/v1/executions', { agent_id: agentId, input: 'sleepy' });
-    return Hand.of(this.tenancy.node, asker, agentId, String(execution.execution_id));
+    return CallingAgent.of(this.tenancy.node, asker, agentId, String(execution.execution_id));
   }
 
   /** One thing of every kind, all of whose names hold `word`. */
   async settle(owner: string, word: string): Promise<Things> {
-    const things = await settle((method, path, ask) => this.ask(owner, method, path, ask), word);
+    const things = await makeTenantObjects((method, path, ask) => this.ask(owner, method, path, ask), word);
     const started = await this.done(owner, '/v1/executions', { agent_id: things.agent, input: 'sleepy' });
     const body = workflowText(`ends-${word}`, { done: DONE });
     await this.done(owner, '/v1/workflows', body);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { settle } from '../belongings.ts';
 import { ProductNode } from '../product-node.ts';
 import { Tenancy } from '../tenancy.ts';
+import { makeTenantObjects } from '../tenant-objects.ts';
 import { type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
 import { MODEL } from './isolated-tenants.ts';
 import { pathRows } from './path-rows.ts';
@@ -19,8 +19,8 @@ describe('the local operator of a data directory that has data of tenants', () =
   const local: Asker = { name: 'local', tenant: 'svc-system', headers: {} };
   before(async () => {
     tenancy = await Tenancy.open(MODEL);
-    alpha = await settle((method, path, ask) => tenancy.as('alphaAdmin', method, path, ask), 'alpha');
-    own = await settle((method, path, ask) => tenancy.as('operator', method, path, ask), 'system');
+    alpha = await makeTenantObjects((method, path, ask) => tenancy.as('alphaAdmin', method, path, ask), 'alpha');
+    own = await makeTenantObjects((method, path, ask) => tenancy.as('operator', method, path, ask), 'system');
     await tenancy.node.process.kill('SIGKILL');
     node = await ProductNode.start({ dataDir: join(tenancy.node.directory, 'data'), spec: MODEL });
   });

@@ -1,7 +1,7 @@
 import { waitUntil } from '../../support/wait-until.ts';
-import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
-import { Hand } from './hand.ts';
+import { DONE, workflowText } from '../tenant-objects.ts';
+import { CallingAgent } from './calling-agent.ts';
 import { HAND, type IsolatedTenants, type Things } from './isolated-tenants.ts';
 
 type Ownable =
@@ -21,7 +21,7 @@ const CHILD = { kind: 'Agent', agent: HAND, input: 'quick', transitions: [{ targ
 const STORAGE = { storage: { workspace: { storage_class: 'ephemeral', ttl_hours: 1 } } };
 
 /** Deployed over SEAL, since over REST users deploy nothing; started over REST. */
-export async function settleOwn(scene: IsolatedTenants, hand: Hand, word: string): Promise<OwnThings> {
+export async function settleOwn(scene: IsolatedTenants, hand: CallingAgent, word: string): Promise<OwnThings> {
   const { asker } = hand;
   const [agentName, workflowName, endsName] = [`own-agent-${word}`, `own-flow-${word}`, `own-ends-${word}`];
   const deployed = await hand.made('svc.agent.create', { manifest_yaml: agentYaml(agentName) });
@@ -33,7 +33,7 @@ export async function settleOwn(scene: IsolatedTenants, hand: Hand, word: string
   const agent = String(deployed.agent_id);
   const started = async (path: string, body: object) => String((await scene.done(asker, path, body)).execution_id);
   const running = await started('/v1/executions', { agent_id: agent, input: 'sleepy' });
-  const session = (await Hand.of(scene.tenancy.node, asker, agent, running)).sessionId;
+  const session = (await CallingAgent.of(scene.tenancy.node, asker, agent, running)).sessionId;
   const execution = await started('/v1/executions', { agent_id: agent, input: 'quick' });
   await scene.settled(asker, '/v1/executions/', execution);
   const endedRun = await started(`/v1/workflows/${endsName}/run`, { intent: `of ${word}` });
@@ -44,7 +44,11 @@ export async function settleOwn(scene: IsolatedTenants, hand: Hand, word: string
 }
 
 /** What the runs made: an approval, a workspace, a child. */
-async function found(scene: IsolatedTenants, { asker }: Hand, { run, agent }: Pick<OwnThings, 'run' | 'agent'>) {
+async function found(
+  scene: IsolatedTenants,
+  { asker }: CallingAgent,
+  { run, agent }: Pick<OwnThings, 'run' | 'agent'>,
+) {
   const rows = async (path: string, field: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
     const list = (await scene.ask(asker, 'GET', path)).body[field];
     return Array.isArray(list) ? list : [];

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Asker, answerTo, type Question, unknownFor } from './asker.ts';
-import type { Hand } from './hand.ts';
+import type { CallingAgent } from './calling-agent.ts';
 import { IsolatedTenants } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
 import { pathRows } from './path-rows.ts';
@@ -20,7 +20,7 @@ const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: P
 describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
   let scene: IsolatedTenants;
   let alpha: Named;
-  let andy: Hand;
+  let andy: CallingAgent;
   let andys: OwnThings;
   before(async () => {
     scene = await IsolatedTenants.open();

@@ -1,5 +1,5 @@
-import { DONE, workflowText } from '../belongings.ts';
 import { agentYaml } from '../product-node.ts';
+import { DONE, workflowText } from '../tenant-objects.ts';
 import type { Args } from './asker.ts';
 import type { Things } from './isolated-tenants.ts';
 import type { OwnThings } from './own-things.ts';

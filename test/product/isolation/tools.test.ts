@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { someOf } from '../../support/size.ts';
 import { type Args, type Asker, answerTo, toolQuestion, unknownFor } from './asker.ts';
-import type { Hand } from './hand.ts';
+import type { CallingAgent } from './calling-agent.ts';
 import { IsolatedTenants, type Things } from './isolated-tenants.ts';
 import { type OwnThings, settleOwn } from './own-things.ts';
 import { snapshot } from './snapshot.ts';
@@ -29,7 +29,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
   let scene: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
-  let hands: readonly Hand[];
+  let hands: readonly CallingAgent[];
   before(async () => {
     scene = await IsolatedTenants.open();
     alpha = await scene.settle('alphaAdmin', 'alpha');

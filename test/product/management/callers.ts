@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml } from '../product-node.ts';
-import { grpcDoor, type Headers, restDoor } from '../seal/doors.ts';
-import { Stranger } from '../seal/stranger.ts';
+import { IndependentAgent } from '../seal/independent-agent.ts';
+import { grpcDoor, type Headers, restDoor } from '../seal/transports.ts';
 import { Tenancy } from '../tenancy.ts';
 import { mcpDoor, sealDoor, type ToolDoor } from './management-node.ts';
 
@@ -64,7 +64,7 @@ export class ManagementCallers implements AsyncDisposable {
       const is = { agent_id, execution_id, container_id: execution_id };
       const sealed = await Promise.all(
         [restDoor(node.url), grpc].map(async (door) => {
-          const agent = new Stranger(is);
+          const agent = new IndependentAgent(is);
           const { token, status, message } = await door.attest(agent, {}, headers);
           assert.ok(token !== '', `attest as ${caller} over ${door.name}: ${status} ${message}`);
           agent.token = token;

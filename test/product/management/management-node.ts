@@ -1,7 +1,7 @@
 import { type Answer, agentYaml, type ProductNode } from '../product-node.ts';
-import { type Door, type Headers, restDoor } from '../seal/doors.ts';
+import type { IndependentAgent } from '../seal/independent-agent.ts';
 import { SealNode, type SealNodeOptions } from '../seal/seal-node.ts';
-import type { Stranger } from '../seal/stranger.ts';
+import { type Door, type Headers, restDoor } from '../seal/transports.ts';
 
 export type Args = Readonly<Record<string, unknown>>;
 
@@ -59,7 +59,7 @@ export class ManagementNode implements AsyncDisposable {
   }
 }
 
-export function sealDoor(door: Door, agent: Stranger, headers: Headers = {}): ToolDoor {
+export function sealDoor(door: Door, agent: IndependentAgent, headers: Headers = {}): ToolDoor {
   let id = 0;
   return {
     name: `SEAL over ${door.name}`,

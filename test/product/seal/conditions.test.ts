@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ATTEST_ROWS } from '../../transport/seal/attest-rows.ts';
 import { ENVELOPE_ROWS } from '../../transport/seal/envelope-rows.ts';
-import type { Door } from './doors.ts';
+import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import { type Identified, Stranger } from './stranger.ts';
+import type { Door } from './transports.ts';
 
 describe('each condition of the SEAL tables, on a node, over both transports and both addresses', () => {
   let at: SealNode;
@@ -56,7 +56,7 @@ describe('each condition of the SEAL tables, on a node, over both transports and
 
   describe('of an attestation', () => {
     const attest = async (is: Identified, door: Door, fields: Readonly<Record<string, unknown>> = {}) => {
-      const answer = await door.attest(new Stranger(is), fields);
+      const answer = await door.attest(new IndependentAgent(is), fields);
       assert.equal(answer.token === '', ![200, 'OK'].includes(answer.status), answer.message);
       return answer;
     };
@@ -93,9 +93,11 @@ describe('each condition of the SEAL tables, on a node, over both transports and
       const token = url.split('/x/')[1] ?? '';
       const bearer = { authorization: `Bearer ${token}` };
       const ways = [
-        (who: Identified, fields?: object) => at.internalRest(url).attest(new Stranger(who), { ...fields }),
-        (who: Identified, fields?: object) => at.internalRest().attest(new Stranger(who), { ...fields }, bearer),
-        (who: Identified, fields?: object) => at.internalGrpc().attest(new Stranger(who), { ...fields }, bearer),
+        (who: Identified, fields?: object) => at.internalRest(url).attest(new IndependentAgent(who), { ...fields }),
+        (who: Identified, fields?: object) =>
+          at.internalRest().attest(new IndependentAgent(who), { ...fields }, bearer),
+        (who: Identified, fields?: object) =>
+          at.internalGrpc().attest(new IndependentAgent(who), { ...fields }, bearer),
       ];
       for (const [index, way] of ways.entries()) {
         const [good, denied] = index < 2 ? [200, 403] : ['OK', 'PERMISSION_DENIED'];
@@ -104,7 +106,9 @@ describe('each condition of the SEAL tables, on a node, over both transports and
         assert.equal((await way(is, { agent_id: running.agent_id })).status, denied);
         assert.equal((await way(is, { container_id: 'c0ffee' })).status, denied);
       }
-      const forged = await at.internalRest(`${at.internalUrl}/x/${token.slice(0, -4)}AAAA`).attest(new Stranger(is));
+      const forged = await at
+        .internalRest(`${at.internalUrl}/x/${token.slice(0, -4)}AAAA`)
+        .attest(new IndependentAgent(is));
       assert.equal(forged.status, 401);
     });
   });
@@ -131,7 +135,7 @@ describe('each condition of the SEAL tables, on a node, over both transports and
       [rest, 409],
       [grpc, 'RESOURCE_EXHAUSTED'],
     ] as const) {
-      const refused = await door.attest(new Stranger(is));
+      const refused = await door.attest(new IndependentAgent(is));
       assert.equal(refused.status, status);
       assert.match(refused.message, /as many sessions as it may have/);
     }
@@ -140,7 +144,7 @@ describe('each condition of the SEAL tables, on a node, over both transports and
       [rest, 409],
       [grpc, 'FAILED_PRECONDITION'],
     ] as const) {
-      const refused = await door.attest(new Stranger(is));
+      const refused = await door.attest(new IndependentAgent(is));
       assert.equal(refused.status, status);
       assert.match(refused.message, /the execution is not running$/);
     }

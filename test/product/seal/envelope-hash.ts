@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Sent } from './doors.ts';
+import type { Sent } from './transports.ts';
 
 /** `envelope_hash` as docs/reference/seal.md says: five parts in their order, each after its length in eight bytes, big endian. */
 export function envelopeHash(sent: Sent): string {

@@ -6,15 +6,15 @@ import { after, before, describe, test } from 'node:test';
 import { svc } from '../../cli/svc-run.ts';
 import { sample } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { IndependentWorker } from '../../transport/cluster/independent-worker.ts';
 import { PageClient as ClusterClient } from '../../transport/cluster/page.ts';
-import { Stranger as StrangeNode } from '../../transport/cluster/stranger.ts';
 import { canonical } from './canonical.ts';
-import type { Door } from './doors.ts';
 import { claimedSession, envelopeHash } from './envelope-hash.ts';
+import type { IndependentAgent } from './independent-agent.ts';
 import { type Loot, MUTATIONS, type Mutant, REFUSALS } from './mutations.ts';
 import { SealNode } from './seal-node.ts';
 import { Seeded } from './seeded.ts';
-import type { Stranger } from './stranger.ts';
+import type { Door } from './transports.ts';
 
 const SEED = 20_260_611;
 const COUNT = sample({ normal: 80, long: 1_000 });
@@ -29,7 +29,7 @@ interface Trial {
 describe(`${COUNT} mutations of a stranger's envelopes`, () => {
   let at: SealNode;
   let loot: Loot;
-  let agents: readonly Stranger[];
+  let agents: readonly IndependentAgent[];
   let doors: { readonly rest: readonly Door[]; readonly grpc: readonly Door[] };
   /** What the chains must name, by session. */
   const expected = new Map<string, string[]>();
@@ -50,7 +50,7 @@ describe(`${COUNT} mutations of a stranger's envelopes`, () => {
     assert.equal(used.status, 200, used.text);
     const { url } = await at.beginProgram();
     const client = new ClusterClient(await at.node.process.clusterAddress);
-    const node = new StrangeNode(randomUUID(), client);
+    const node = new IndependentWorker(randomUUID(), client);
     await node.prove();
     client.close();
     const { body } = await at.node.call('GET', '/.well-known/jwks.json');

@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto';
-import type { Sent } from './doors.ts';
+import type { Envelope, IndependentAgent } from './independent-agent.ts';
 import type { Seeded } from './seeded.ts';
-import type { Envelope, Stranger } from './stranger.ts';
+import type { Sent } from './transports.ts';
 
 /** Rows of docs/reference/seal.md: HTTP status, JSON-RPC code, gRPC status, and the reason that the chain keeps. */
 export const REFUSALS = {
@@ -26,11 +26,11 @@ export interface Mutant {
 
 /** What a thief may have in hand. */
 export interface Loot {
-  readonly agent: Stranger;
+  readonly agent: IndependentAgent;
   /** Of the same execution, with a session and key of its own. */
-  readonly other: Stranger;
+  readonly other: IndependentAgent;
   /** Of another execution. */
-  readonly elsewhere: Stranger;
+  readonly elsewhere: IndependentAgent;
   /** Tokens of the node that are no agents': of a node, of the dispatch gateway. */
   readonly foreignTokens: readonly string[];
   /** The node's public key. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Door, RestDoor } from './doors.ts';
+import type { IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Stranger } from './stranger.ts';
+import type { Door, RestDoor } from './transports.ts';
 
 /** Texts that two readers understand differently. The one who keeps the last of two names reads the signed call. */
 const AMBIGUOUS: Readonly<Record<string, (call: string) => string>> = {
@@ -19,7 +19,7 @@ const AMBIGUOUS: Readonly<Record<string, (call: string) => string>> = {
 
 describe('a payload that can be read in two ways', () => {
   let at: SealNode;
-  let agent: Stranger;
+  let agent: IndependentAgent;
   let rest: readonly RestDoor[];
   let grpc: readonly Door[];
   let files: unknown;

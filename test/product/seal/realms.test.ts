@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { needsSandbox } from '../../support/sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { Realms } from '../realms.ts';
-import type { Door, Headers } from './doors.ts';
+import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import { type Identified, Stranger } from './stranger.ts';
+import type { Door, Headers } from './transports.ts';
 
 describe('SEAL behind identity providers', await needsSandbox(), () => {
   let realms: Realms;
@@ -40,7 +40,7 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
   test('attesting needs the bearer of a caller of the tenant who may run', async () => {
     for (const door of outer) {
       const status = async (headers?: Headers) => {
-        const answer = await door.attest(new Stranger(running), {}, headers);
+        const answer = await door.attest(new IndependentAgent(running), {}, headers);
         assert.equal(answer.token === '', ![200, 'OK'].includes(answer.status));
         return answer.status;
       };

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
-import { type Door, grpcDoor, type Headers, type RestDoor, restDoor } from './doors.ts';
+import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { Pages } from './pages.ts';
-import { type Identified, Stranger } from './stranger.ts';
+import { type Door, grpcDoor, type Headers, type RestDoor, restDoor } from './transports.ts';
 
 /** The model thinks until the test is over: the execution runs, and its agent may call. */
 const SCRIPT = { rules: [{ reply: { text: 'at last', delay_ms: 250_000 } }] };
@@ -160,8 +160,8 @@ export class SealNode implements AsyncDisposable {
   }
 
   /** A new session of the execution. */
-  async attested(is: Identified, door: Door, headers: Headers = this.#headers): Promise<Stranger> {
-    const agent = new Stranger(is);
+  async attested(is: Identified, door: Door, headers: Headers = this.#headers): Promise<IndependentAgent> {
+    const agent = new IndependentAgent(is);
     const { token, status, message } = await door.attest(agent, {}, headers);
     if (token === '') throw new Error(`attest over ${door.name}: ${status} ${message}`);
     agent.token = token;

@@ -5,9 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ARGUMENTS } from '../../tools/argument-table.ts';
 import { FILE_ERRORS } from '../../tools/file-errors.ts';
-import type { Answered, Door } from './doors.ts';
+import type { Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Identified, Stranger } from './stranger.ts';
+import type { Answered, Door } from './transports.ts';
 
 type Kind = 'hands' | 'bound' | 'brief' | 'bare';
 type Args = Readonly<Record<string, unknown>>;
@@ -163,7 +163,7 @@ describe('tools over SEAL, on a node, by one table for all doors', () => {
   let at: SealNode;
   let doors: readonly Door[];
   const executions = new Map<Kind, Identified>();
-  const agents = new Map<string, Stranger>();
+  const agents = new Map<string, IndependentAgent>();
   let id = 0;
 
   before(async () => {

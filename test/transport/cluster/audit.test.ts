@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { auditOf, auditStore, entriesOf } from '../../security/audit/audit-store.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { fleetNode } from './node.ts';
 import { PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 test('a node that joins, leaves and is refused leaves entries with its name, and its heartbeats leave none', async () => {
   await using store = await auditStore();
   const { audit } = auditOf(store.blocks);
   await using at = await fleetNode({ operationAudit: audit });
   const client = new PageClient(at.address);
-  const worker = new Stranger('worker-7', client);
+  const worker = new IndependentWorker('worker-7', client);
   await worker.join();
   assert.equal((await worker.heartbeat()).code, 'OK');
   assert.equal((await worker.call('DeregisterNode', {})).code, 'OK');

@@ -4,9 +4,9 @@ import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { encode, eventsOf, PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 const AGENT = '0d6b3a52-9a3e-4b67-9d44-0d0f6d1f2a01';
 const FORWARD = '/svc.cluster.v1.NodeClusterService/ForwardExecution';
@@ -30,11 +30,11 @@ const comparable = (events: readonly Record<string, unknown>[]): unknown =>
 describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
-  let controller: Stranger;
+  let controller: IndependentWorker;
   before(async () => {
     at = await fleetNode();
     client = new PageClient(at.address, undefined, { 'grpc.max_send_message_length': -1 });
-    controller = new Stranger('controller-9', client);
+    controller = new IndependentWorker('controller-9', client);
     const { publicKeyPem } = controller;
     controller.token = (await at.tokens.issue({ nodeId: 'controller-9', role: 'CONTROLLER', publicKeyPem })).token;
   });
@@ -162,7 +162,7 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
     }
 
     test('a hybrid’s attested token is PERMISSION_DENIED: as a controller it shows the one it signed itself', async () => {
-      const hybrid = new Stranger('hybrid-9', client);
+      const hybrid = new IndependentWorker('hybrid-9', client);
       await hybrid.prove({ role: 2 });
       const request = encode('ForwardExecutionRequest', { execution_id: randomUUID() });
       const answer = await eventsOf(client.stream(FORWARD, hybrid.seal(request), hybrid.metadata()));
@@ -170,7 +170,7 @@ describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
     });
 
     test('a worker’s token is PERMISSION_DENIED, none at all and a broken envelope UNAUTHENTICATED', async () => {
-      const worker = await new Stranger('worker-9', client).join();
+      const worker = await new IndependentWorker('worker-9', client).join();
       const request = encode('ForwardExecutionRequest', { execution_id: randomUUID() });
       const asWorker = await eventsOf(client.stream(FORWARD, worker.seal(request), worker.metadata()));
       assert.equal(asWorker.code, 'PERMISSION_DENIED', asWorker.details);

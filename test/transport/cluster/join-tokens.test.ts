@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { NewJoinToken } from '../../../security/api.ts';
 import { OPERATOR } from '../../actors/node-peer/controller.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { type Answer, PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 const HERE = { 'svc-node-grpc-address': '127.0.0.1:50056' };
 
@@ -28,9 +28,9 @@ describe('join tokens', { timeout: 120_000 }, () => {
     const { id, token: text } = await at.joinTokens.create(OPERATOR, asked);
     return { id, shown: { 'svc-join-token': text } };
   };
-  const fresh = (name?: string): Stranger => {
+  const fresh = (name?: string): IndependentWorker => {
     made += 1;
-    return new Stranger(name ?? `w-${made}`, client);
+    return new IndependentWorker(name ?? `w-${made}`, client);
   };
   const refused = (answer: Answer, reason: string): void => {
     assert.deepEqual(
@@ -198,8 +198,8 @@ test('a token counts on every controller, and after a restart', async () => {
   const { token } = await at.joinTokens.create(OPERATOR, {});
   const shown = { 'svc-join-token': token };
   const [here, there] = [new PageClient(at.address), new PageClient(await at.listenAs('node-2'))];
-  const node = new Stranger('w', here);
+  const node = new IndependentWorker('w', here);
   await node.prove({}, shown);
-  assert.equal((await new Stranger('other', there).attest({}, shown)).code, 'PERMISSION_DENIED');
+  assert.equal((await new IndependentWorker('other', there).attest({}, shown)).code, 'PERMISSION_DENIED');
   for (const one of [here, there]) one.close();
 });

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { credentials } from '@grpc/grpc-js';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 const run = promisify(execFile);
 
@@ -57,7 +57,7 @@ describe('the cluster port with TLS', { timeout: 60_000 }, () => {
 
   test('a node with a certificate of the fleet’s authority is served', async () => {
     const client = new PageClient(at.address, credentials.createSsl(ours.ca, ours.key, ours.cert));
-    await new Stranger('secured', client).join();
+    await new IndependentWorker('secured', client).join();
     client.close();
   });
 
@@ -69,7 +69,7 @@ describe('the cluster port with TLS', { timeout: 60_000 }, () => {
   for (const [what, secured] of strangers) {
     test(`a client ${what} is not even asked for its request`, async () => {
       const client = new PageClient(at.address, secured());
-      const { code } = await new Stranger('outsider', client).attest();
+      const { code } = await new IndependentWorker('outsider', client).attest();
       assert.equal(code, 'UNAVAILABLE');
       client.close();
       assert.ok(!at.logged.some((line) => line.includes('AttestNode')), 'no call was seen');

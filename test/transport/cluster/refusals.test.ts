@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { OPERATOR } from '../../actors/node-peer/controller.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { type Answer, type Extra, encode, PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 const UUID = '7d6f1c1a-3a50-4f7b-9a55-0a4b2f1c9e01';
 const HASH = '0'.repeat(64);
@@ -12,11 +12,11 @@ const HASH = '0'.repeat(64);
 describe('what a node may not do', { timeout: 90_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
-  let member: Stranger;
+  let member: IndependentWorker;
   before(async () => {
     at = await fleetNode();
     client = new PageClient(at.address);
-    member = await new Stranger('member', client).join();
+    member = await new IndependentWorker('member', client).join();
   });
   after(async () => {
     const logged = at.logged.join('\n');
@@ -26,7 +26,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
   });
 
   /** The status, and that text and trailers tell nothing they should not. */
-  const refused = (answer: Answer, code: string, says: RegExp, who: Stranger = member): void => {
+  const refused = (answer: Answer, code: string, says: RegExp, who: IndependentWorker = member): void => {
     assert.equal(answer.code, code, answer.details);
     assert.match(answer.details, says);
     assert.ok((answer.metadata.at(-1)?.get('svc-error-code').length ?? 0) === 1, 'the trailer names the error');
@@ -35,7 +35,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
     assert.doesNotMatch(decoded, /\n\s+at |\.ts\b|file:|node_modules|\/(work|home|tmp|root)\/|BEGIN|ZodError|JWT|JWS/);
     for (const secret of secretsOf(who)) assert.ok(!decoded.includes(secret), `a secret is in: ${decoded}`);
   };
-  const fresh = (): Stranger => new Stranger(`node-${Math.random().toString(36).slice(2)}`, client);
+  const fresh = (): IndependentWorker => new IndependentWorker(`node-${Math.random().toString(36).slice(2)}`, client);
 
   describe('attestation', () => {
     test('a nonce signed with another key is UNAUTHENTICATED, and uses the challenge up', async () => {
@@ -58,7 +58,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
     test('a challenge that ran out, was never issued or is no id is UNAUTHENTICATED', async () => {
       await using brief = await fleetNode({ challengeTtlMs: 1 });
       const there = new PageClient(brief.address);
-      const one = new Stranger('late', there);
+      const one = new IndependentWorker('late', there);
       const { message } = await one.attest();
       const expired = await one.answer(message.challenge_id, message.challenge_nonce);
       there.close();
@@ -69,7 +69,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
 
     test('a known node id with another key is PERMISSION_DENIED until an operator removes the node', async () => {
       const rightful = await fresh().join();
-      const thief = new Stranger(rightful.nodeId, client);
+      const thief = new IndependentWorker(rightful.nodeId, client);
       refused(await thief.attest(), 'PERMISSION_DENIED', /./, rightful);
       await at.peers.remove(rightful.nodeId, OPERATOR);
       await thief.join();
@@ -271,7 +271,9 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
   });
 
   test('4,000 attestations at once over one connection are all answered', async () => {
-    const asked = Array.from({ length: 4_000 }, (_, number) => new Stranger(`many-${number}`, client).attest());
+    const asked = Array.from({ length: 4_000 }, (_, number) =>
+      new IndependentWorker(`many-${number}`, client).attest(),
+    );
     const answers = await Promise.all(asked);
     assert.deepEqual(new Set(answers.map(({ code }) => code)), new Set(['OK']));
     assert.equal(new Set(answers.map(({ message }) => message.challenge_nonce)).size, 4_000);
@@ -282,7 +284,7 @@ describe('a fleet that is not open to all', { timeout: 60_000 }, () => {
   test('a node needs the join token, and only to be attested', async () => {
     await using at = await fleetNode({ joinToken: 'let-me-in-please' });
     const client = new PageClient(at.address);
-    const worker = new Stranger('w', client);
+    const worker = new IndependentWorker('w', client);
     const shown: readonly Extra[] = [{}, { 'svc-join-token': 'let-me-in' }, { 'svc-join-token': '' }];
     for (const extra of shown) {
       const answer = await worker.attest({}, extra);
@@ -298,10 +300,10 @@ describe('a fleet that is not open to all', { timeout: 60_000 }, () => {
   test('attestations beyond the bound are RESOURCE_EXHAUSTED and say when to come back', async () => {
     await using at = await fleetNode({ limits: { attestations: 2 } });
     const client = new PageClient(at.address);
-    const asked = Array.from({ length: 50 }, (_, number) => new Stranger(`w-${number}`, client).attest());
+    const asked = Array.from({ length: 50 }, (_, number) => new IndependentWorker(`w-${number}`, client).attest());
     const codes = (await Promise.all(asked)).map(({ code }) => code);
     assert.deepEqual(new Set(codes), new Set(['OK', 'RESOURCE_EXHAUSTED']));
-    assert.equal((await new Stranger('later', client).attest()).code, 'OK');
+    assert.equal((await new IndependentWorker('later', client).attest()).code, 'OK');
     client.close();
   });
 
@@ -309,7 +311,7 @@ describe('a fleet that is not open to all', { timeout: 60_000 }, () => {
     await using worker = await fleetNode({ controller: false });
     await using controller = await fleetNode({ worker: false });
     const [toWorker, toController] = [new PageClient(worker.address), new PageClient(controller.address)];
-    const one = await new Stranger('w', toController).join();
+    const one = await new IndependentWorker('w', toController).join();
     for (const method of ['AttestNode', 'ChallengeNode', 'RegisterNode', 'ListPeers']) {
       assert.equal((await toWorker.unary(method, Buffer.alloc(0))).code, 'FAILED_PRECONDITION', method);
     }
@@ -319,7 +321,7 @@ describe('a fleet that is not open to all', { timeout: 60_000 }, () => {
 });
 
 /** Whatever must never come back: the token and its parts, both keys. */
-function secretsOf({ token, privateKey, publicKeyPem }: Stranger): readonly string[] {
+function secretsOf({ token, privateKey, publicKeyPem }: IndependentWorker): readonly string[] {
   const key = privateKey.export({ format: 'jwk' });
   return [...token.split('.').filter((part) => part !== ''), key.d ?? '', publicKeyPem.split('\n')[1] ?? ''].filter(
     (secret) => secret !== '',

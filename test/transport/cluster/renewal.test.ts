@@ -14,9 +14,9 @@ import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { newNodeKey, RegisteredNode } from '../../cluster/registered-node.ts';
 import { type Certificate, certificateIn } from '../../support/certificates.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 /** Files are looked at each 100 ms instead of each 5 s. */
 const quick = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms / 50, call) };
@@ -183,14 +183,14 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
     };
     const ids: string[] = [];
     let shownToken = await token();
-    const before = new Stranger('before', client);
+    const before = new IndependentWorker('before', client);
     const itsToken = shownToken;
     await before.prove({}, itsToken);
     const { failed } = await underLoad(async () => {
       for (const round of [1, 2, 3]) {
         shownToken = await token();
         for (const number of [1, 2, 3, 4, 5])
-          await new Stranger(`new-${round}-${number}`, client).prove({}, shownToken);
+          await new IndependentWorker(`new-${round}-${number}`, client).prove({}, shownToken);
         await before.prove({}, itsToken);
       }
     });

@@ -9,9 +9,9 @@ import { systemClock } from '../../../runtime/clock.ts';
 import { OPERATOR } from '../../actors/node-peer/controller.ts';
 import { newNodeKey, RegisteredNode } from '../../cluster/registered-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { eventsOf, PageClient } from './page.ts';
-import { Stranger } from './stranger.ts';
 import { type Recorded, WireTap } from './wire-tap.ts';
 
 const SERVICE = '/svc.cluster.v1.NodeClusterService/';
@@ -183,7 +183,7 @@ describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
   test('an old worker works beside a new one until proofs are required', async () => {
     await using at = await fleetNode();
     const client = new PageClient(at.address);
-    const old = await new Stranger('old', client).join();
+    const old = await new IndependentWorker('old', client).join();
     await using worker = new RegisteredNode([at.address], { nodeId: 'new', heartbeatIntervalMs: 50 });
     await waitUntil(
       'both',
@@ -227,7 +227,7 @@ test('messages of an old controller are accepted', async () => {
   const key = newNodeKey();
   const { token } = await at.tokens.issue({ nodeId: 'ctl-old', role: 'CONTROLLER', publicKeyPem: key.publicKeyPem });
   const client = new PageClient(at.address);
-  const controller = Object.assign(new Stranger('ctl-old', client), { token, privateKey: key.privateKey });
+  const controller = Object.assign(new IndependentWorker('ctl-old', client), { token, privateKey: key.privateKey });
   const config_hash = createHash('sha256').update(CONFIG).digest('hex');
   assert.equal((await controller.call('PushConfig', { config_yaml: CONFIG, config_hash })).message.accepted, true);
   client.close();

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { ATTEST_ROWS, type AttestRow, UNKNOWN } from './attest-rows.ts';
-import { Agent, type Door, grpcDoor, restDoor } from './doors.ts';
 import { type Running, type SealServer, sealServer } from './seal-server.ts';
+import { Agent, type Door, grpcDoor, restDoor } from './transports.ts';
 
 interface Row extends AttestRow {
   readonly running?: (at: SealServer) => Running;

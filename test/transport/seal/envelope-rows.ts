@@ -1,4 +1,4 @@
-import type { Envelope } from './doors.ts';
+import type { Envelope } from './transports.ts';
 
 /** An agent that has attested, whoever wrote it. */
 export interface Caller {

@@ -13,8 +13,8 @@ import type { RestApp } from '../../../transport/rest/parts.ts';
 import { addSealRoutes } from '../../../transport/rest/routes/seal.ts';
 import type { DispatchApi } from '../../../usecases/gateway.ts';
 import { namedUsers } from '../rest/rest-server.ts';
-import { Agent, grpcDoor, restDoor } from './doors.ts';
 import { type Running, type SealServer, sealServer } from './seal-server.ts';
+import { Agent, grpcDoor, restDoor } from './transports.ts';
 
 const READ = { path: '/workspace/a.txt' };
 const none = async (): Promise<never> => {

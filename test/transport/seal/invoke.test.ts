@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { Agent, type Door, type Envelope, grpcDoor, restDoor } from './doors.ts';
 import { DENIED, ENVELOPE_ROWS, type EnvelopeRow, INTERNAL, READ, UNAUTHENTICATED } from './envelope-rows.ts';
 import { AGENT, type SealServer, said, sealServer } from './seal-server.ts';
+import { Agent, type Door, type Envelope, grpcDoor, restDoor } from './transports.ts';
 
 const failing = (code: string, message: string) =>
   said(message, { is_error: true, error: { code, class: 'policy', message } });

@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { AuditExport, recordHash } from '../../../manifests/audit/record.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { namedUsers } from '../rest/rest-server.ts';
-import { Agent, type Door, grpcDoor, restDoor } from './doors.ts';
 import { type SealServer, said, sealServer } from './seal-server.ts';
+import { Agent, type Door, grpcDoor, restDoor } from './transports.ts';
 
 const Body = z.looseObject({
   count: z.number().optional(),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
-import type { Door } from './doors.ts';
+import type { Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Identified, Stranger } from './stranger.ts';
+import type { Door } from './transports.ts';
 
 const TEXT = 'grüße ✓\n';
 
@@ -17,7 +17,7 @@ describe('an independent agent, written from the specification alone', () => {
   after(() => at[Symbol.asyncDispose]());
 
   /** fs.write, fs.read and cmd.run, as the specification says they answer. */
-  async function works(agent: Stranger, door: Door): Promise<void> {
+  async function works(agent: IndependentAgent, door: Door): Promise<void> {
     const path = `/workspace/${agent.sessionId}/note.txt`;
     const said = await door.invoke(agent.call(1, 'fs.write', { path, content: TEXT }));
     assert.ok([200, 'OK'].includes(said.status), `${door.name}: ${said.text}`);
@@ -82,7 +82,7 @@ describe('an independent agent, written from the specification alone', () => {
     assert.deepEqual([few.body.total, JSON.stringify(few.body.tools).includes('"fs.read"')], [1, true]);
   });
 
-  const endings: readonly [string, (agent: Stranger) => Promise<unknown>][] = [
+  const endings: readonly [string, (agent: IndependentAgent) => Promise<unknown>][] = [
     ['its session was revoked', (agent) => at.node.json('POST', `/v1/seal/sessions/${agent.sessionId}/revoke`, {})],
     ['its execution was cancelled', ({ is }) => at.node.json('POST', `/v1/executions/${is.execution_id}/cancel`, {})],
   ];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { LIMITS } from '../../actors/workflow/limits.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { WorkflowLogged } from '../support/workflow-kill-calls.ts';
-import { hitsIn, type KilledRun, SparedRuns } from '../support/workflow-kill-spare.ts';
+import { hitsIn, type KilledRun, SparedRuns } from '../support/workflow-kill-limits.ts';
 
 const MOST = LIMITS.inDoubtRepeats;
 const LATER_MS = 1_000;

@@ -1,5 +1,5 @@
+import type { IndependentAgent } from './independent-agent.ts';
 import { encode, PageClient } from './page.ts';
-import type { Stranger } from './stranger.ts';
 
 /** An answer in words that both transports have. */
 export interface Answered {
@@ -31,7 +31,7 @@ export type Headers = Readonly<Record<string, string>>;
 export interface Door extends Disposable {
   readonly name: string;
   readonly transport: 'REST' | 'gRPC';
-  attest(agent: Stranger, fields?: Readonly<Record<string, unknown>>, headers?: Headers): Promise<Attested>;
+  attest(agent: IndependentAgent, fields?: Readonly<Record<string, unknown>>, headers?: Headers): Promise<Attested>;
   invoke(envelope: Sent, headers?: Headers): Promise<Answered>;
 }
 

@@ -14,7 +14,7 @@ const CAPABILITIES = {
 };
 
 /** A worker that somebody else wrote: its own key, and the steps of the specification. */
-export class Stranger {
+export class IndependentWorker {
   readonly nodeId: string;
   readonly client: PageClient;
   readonly privateKey: KeyObject;

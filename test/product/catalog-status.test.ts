@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { clientOf, ended, request } from '../transport/grpc/call.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
 const YAML = { 'content-type': 'application/yaml' };

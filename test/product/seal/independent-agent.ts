@@ -20,7 +20,7 @@ export interface Identified {
  * An agent that somebody else wrote, with the specification and docs/reference/seal.md open: its own key, its own JSON. It knows
  * nothing of the product.
  */
-export class Stranger {
+export class IndependentAgent {
   readonly #keys = generateKeyPairSync('ed25519');
   readonly is: Identified;
   token = '';
@@ -52,8 +52,8 @@ export class Stranger {
   }
 
   /** Another agent, with another key, of the same execution. */
-  double(): Stranger {
-    return new Stranger(this.is);
+  double(): IndependentAgent {
+    return new IndependentAgent(this.is);
   }
 
   call(id: unknown, name: unknown, args?: unknown, more: object = {}): Envelope {

@@ -1,34 +1,34 @@
 import assert from 'node:assert/strict';
 import { waitUntil } from '../../support/wait-until.ts';
 import { objectOf, type ProductNode } from '../product-node.ts';
-import { restDoor } from '../seal/doors.ts';
-import { Stranger } from '../seal/stranger.ts';
+import { IndependentAgent } from '../seal/independent-agent.ts';
+import { restDoor } from '../seal/transports.ts';
 import { type Args, type Asker, withoutAsked } from './asker.ts';
 
 /** An agent whose execution goes on until the test is over: it calls tools over SEAL in the name of who started it. */
-export class Hand {
+export class CallingAgent {
   readonly asker: Asker;
   readonly #door: ReturnType<typeof restDoor>;
-  readonly #agent: Stranger;
+  readonly #agent: IndependentAgent;
   #calls = 0;
 
-  private constructor(asker: Asker, door: ReturnType<typeof restDoor>, agent: Stranger) {
+  private constructor(asker: Asker, door: ReturnType<typeof restDoor>, agent: IndependentAgent) {
     this.asker = asker;
     this.#door = door;
     this.#agent = agent;
   }
 
-  static async of(node: ProductNode, asker: Asker, agent_id: string, execution_id: string): Promise<Hand> {
+  static async of(node: ProductNode, asker: Asker, agent_id: string, execution_id: string): Promise<CallingAgent> {
     const headers = { ...asker.headers };
     await waitUntil(`the hand of ${asker.name} runs`, async () => {
       return (await node.statusOf(execution_id, headers)).status === 'running';
     });
     const door = restDoor(node.url);
-    const agent = new Stranger({ agent_id, execution_id, container_id: execution_id });
+    const agent = new IndependentAgent({ agent_id, execution_id, container_id: execution_id });
     const { token, status, message } = await door.attest(agent, {}, headers);
     assert.ok(token !== '', `attest as ${asker.name}: ${status} ${message}`);
     agent.token = token;
-    return new Hand(asker, door, agent);
+    return new CallingAgent(asker, door, agent);
   }
 
   get executionId(): string {

@@ -13,8 +13,8 @@ import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
-import { errand, errandAt, type ListedErrand } from '../../support/errand.ts';
 import { type Link, startLink } from '../../support/link.ts';
+import { type ListedActor, listedActor, listedActorAt } from '../../support/listed-actor.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -25,7 +25,7 @@ interface Fleet {
   /** What each node logged. */
   readonly warnings: readonly [string[], string[]];
   readonly admin: Redis;
-  listed(name: string): Promise<ListedErrand | null>;
+  listed(name: string): Promise<ListedActor | null>;
   /** The second node wants all partitions from now on, and knows that the first one is gone. */
   takeOver(): void;
   goBack(): Promise<void>;
@@ -64,7 +64,7 @@ async function fleet(settings: RuntimeParts['settings'], use: (fleet: Fleet) => 
     };
     const runtime = await startRuntime({
       ...{ store, documents, blobs, effects, node },
-      definitions: [errand],
+      definitions: [listedActor],
       handlers: [],
       placement: { ...sole, assign, onChange, isGone: async () => serving === 1 },
       settings: { partitions: 1, systemPartitions: 1, pollMs: 100, leaseRenewMs: 300, leaseTtlMs: 10_000, ...settings },
@@ -80,7 +80,7 @@ async function fleet(settings: RuntimeParts['settings'], use: (fleet: Fleet) => 
   await use({
     ...{ first, link, warnings, admin },
     listed: async (name) =>
-      (await documents.collection<ListedErrand>({ name: 'errands', unique: [], indexes: [] })).get('acme', name),
+      (await documents.collection<ListedActor>({ name: 'listed', unique: [], indexes: [] })).get('acme', name),
     takeOver() {
       serving = 1;
       for (const wake of wakes) wake();
@@ -107,7 +107,7 @@ describe('a partition that another node took after Redis lost its last writes', 
     it(`a node ${title} logs what documents know, and the last holder exactly how many actors went back, once`, () =>
       fleet({ sharedLogs }, async ({ first, link, warnings, admin, listed, takeOver, goBack }) => {
         const meta = '{svc:default:0}:meta';
-        const step = (name: string) => first.client.ask(errandAt(name), 'Step', {});
+        const step = (name: string) => first.client.ask(listedActorAt(name), 'Step', {});
         for (const name of ['kept', 'ahead']) await step(name);
         if (sharedLogs) await waitUntil('it shares a log', async () => ((await admin.hget(meta, 'log')) ?? '') !== '');
         await admin.save();

@@ -13,7 +13,7 @@ import { type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { counter, job, type WorkProbe, workEffect } from '../../support/actors.ts';
-import { errand, errandAt, type ListedErrand } from '../../support/errand.ts';
+import { type ListedActor, listedActor, listedActorAt } from '../../support/listed-actor.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -28,9 +28,9 @@ interface Scene {
   goBack(): Promise<void>;
   flushFunctions(): Promise<void>;
   valueAt(name: string): Promise<number | undefined>;
-  /** What the list has of an errand. */
-  listed(name: string): Promise<ListedErrand | null>;
-  list(): Promise<Collection<ListedErrand>>;
+  /** What the list has of an listedActor. */
+  listed(name: string): Promise<ListedActor | null>;
+  list(): Promise<Collection<ListedActor>>;
   readonly admin: Redis;
 }
 
@@ -53,13 +53,13 @@ async function scene(
   const probe: WorkProbe = { begun: [], aborted: [] };
   const runtime = await startRuntime({
     ...{ store, documents, blobs, effects, node: 'node-a' },
-    definitions: [counter, job, errand],
+    definitions: [counter, job, listedActor],
     handlers: [workEffect(probe)],
     settings: { systemPartitions: 1, pollMs: 100, leaseRenewMs: 300, leaseTtlMs: 10_000, ...settings },
     warn: (message, error) => warnings.push(`${message}: ${String(error)}`),
   });
   const admin = new Redis(server.url);
-  const list = () => documents.collection<ListedErrand>({ name: 'errands', unique: [], indexes: [] });
+  const list = () => documents.collection<ListedActor>({ name: 'listed', unique: [], indexes: [] });
   try {
     await use({
       ...{ runtime, store, warnings, probe, admin },
@@ -151,9 +151,9 @@ describe('a kernel whose Redis lost its last second and then gets no new message
 
   it('a list that is ahead of the store is corrected from the states, and continues from there', () =>
     scene(async ({ runtime, save, goBack, listed, list }) => {
-      const step = () => runtime.client.ask(errandAt('one'), 'Step', {});
+      const step = () => runtime.client.ask(listedActorAt('one'), 'Step', {});
       await step();
-      await runtime.client.ask(errandAt('removed'), 'Step', {});
+      await runtime.client.ask(listedActorAt('removed'), 'Step', {});
       await save();
       for (let n = 0; n < 3; n += 1) await step();
       await waitUntil('the list has all steps', async () => (await listed('one'))?.steps === 4);
@@ -161,14 +161,14 @@ describe('a kernel whose Redis lost its last second and then gets no new message
       await (await list()).put({ tenant: 'acme', id: 'removed', version: REMOVED_VERSION, steps: 0, ended: true });
       await goBack();
       await waitUntil('the list has what the store kept', async () => (await listed('one'))?.steps === 1);
-      await runtime.client.ask(errandAt('one'), 'End', {});
+      await runtime.client.ask(listedActorAt('one'), 'End', {});
       await waitUntil('the list has its end', async () => (await listed('one'))?.ended === true);
       assert.equal((await listed('removed'))?.version, REMOVED_VERSION);
     }));
 
   it('an actor of which the store lost everything is not listed any more, and those that it kept are', () =>
     scene(async ({ runtime, save, goBack, listed }) => {
-      const step = (name: string) => runtime.client.ask(errandAt(name), 'Step', {});
+      const step = (name: string) => runtime.client.ask(listedActorAt(name), 'Step', {});
       await step('kept');
       await save();
       await step('lost');
@@ -187,7 +187,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     scene(
       async ({ runtime, save, goBack, listed, store }) => {
         await save();
-        await runtime.client.ask(errandAt('lost'), 'Step', {});
+        await runtime.client.ask(listedActorAt('lost'), 'Step', {});
         await waitUntil('it is listed', async () => (await listed('lost')) !== null);
         await goBack();
         assert.deepEqual(await store.recorded('default:0'), []);
@@ -198,10 +198,10 @@ describe('a kernel whose Redis lost its last second and then gets no new message
 
   it('an ended actor that the store restores has no timer left', () =>
     scene(async ({ runtime, save, goBack, warnings, listed, admin }) => {
-      await runtime.client.ask(errandAt('one'), 'Step', {});
+      await runtime.client.ask(listedActorAt('one'), 'Step', {});
       await save();
-      await runtime.client.ask(errandAt('one'), 'End', {});
-      const isRecorded = async () => (await admin.hexists('{svc:default:0}:states', errandAt('one'))) === 1;
+      await runtime.client.ask(listedActorAt('one'), 'End', {});
+      const isRecorded = async () => (await admin.hexists('{svc:default:0}:states', listedActorAt('one'))) === 1;
       await waitUntil('it is archived', async () => (await listed('one'))?.ended === true && !(await isRecorded()));
       await goBack();
       await waitUntil('it is closed', () =>

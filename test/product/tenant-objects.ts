@@ -15,7 +15,7 @@ export const workflowText = (name: string, states: object, spec: object = {}): s
 export const DONE = { kind: 'System', command: 'finalize', transitions: [] };
 
 /** One thing of every kind, and names that stand for the same thing. */
-export type Belongings = Readonly<Record<Exclude<ThingKind, 'node'>, string>> & {
+export type TenantObjects = Readonly<Record<Exclude<ThingKind, 'node'>, string>> & {
   readonly agentName: string;
   readonly workflowName: string;
 };
@@ -24,7 +24,7 @@ export type Belongings = Readonly<Record<Exclude<ThingKind, 'node'>, string>> & 
 type Call = (method: string, path: string, ask?: Ask) => Promise<Answer>;
 
 /** Makes one thing of every kind in the caller's tenant: all names hold `word`. */
-export async function settle(call: Call, word: string): Promise<Belongings> {
+export async function makeTenantObjects(call: Call, word: string): Promise<TenantObjects> {
   const ask = async (method: string, path: string, body: object | string): Promise<Answer['body']> => {
     const type = typeof body === 'string' ? 'application/yaml' : 'application/json';
     const text = typeof body === 'string' ? body : JSON.stringify(body);

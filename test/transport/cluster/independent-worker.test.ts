@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import protobuf from 'protobufjs';
 import { OPERATOR } from '../../actors/node-peer/controller.ts';
+import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { encode, PageClient, root } from './page.ts';
-import { Stranger } from './stranger.ts';
 
 const UUID = '7d6f1c1a-3a50-4f7b-9a55-0a4b2f1c9e01';
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: process}}\n';
@@ -57,7 +57,7 @@ describe('a worker written from the tables of the specification alone', { timeou
   });
 
   test('attests, registers, heartbeats, is routed to, is listed and leaves', async () => {
-    const worker = new Stranger('stranger-1', client);
+    const worker = new IndependentWorker('stranger-1', client);
     const proven = await worker.prove();
     const leftMs = Date.parse(String(proven.message.expires_at)) - Date.now();
     assert.ok(leftMs > 3_500_000 && leftMs <= 3_600_000, 'the token is good for an hour');
@@ -107,7 +107,7 @@ describe('a worker written from the tables of the specification alone', { timeou
   });
 
   test('gets drain, shutdown and sync_config once each, in the order they were given', async () => {
-    const worker = await new Stranger('stranger-2', client).join();
+    const worker = await new IndependentWorker('stranger-2', client).join();
     await at.peers.drain('stranger-2', OPERATOR);
     await at.peers.shutdown('stranger-2', 'maintenance', OPERATOR);
     const { config_yaml, config_hash } = await at.peers.setConfig(MANAGED, OPERATOR);
@@ -132,13 +132,13 @@ describe('a worker written from the tables of the specification alone', { timeou
   });
 
   test('without an announced address a worker is reached where it calls from, at the default port', async () => {
-    const worker = await new Stranger('stranger-3', client).join();
+    const worker = await new IndependentWorker('stranger-3', client).join();
     assert.equal((await at.peers.get('stranger-3')).grpc_address, '127.0.0.1:50056');
     await worker.call('DeregisterNode');
   });
 
   test('a draining worker gets no new work, and work without a worker is named', async () => {
-    const worker = await new Stranger('stranger-4', client).join();
+    const worker = await new IndependentWorker('stranger-4', client).join();
     const unfit = await worker.call('RouteExecution', { execution_id: UUID, required: { tags: ['tpu'] } });
     assert.equal(unfit.code, 'RESOURCE_EXHAUSTED');
     assert.match(unfit.details, /tpu/);
@@ -151,7 +151,7 @@ describe('a worker written from the tables of the specification alone', { timeou
   });
 
   test('repeated calls are harmless: attestation, registration and an empty payload', async () => {
-    const worker = await new Stranger('stranger-5', client).join();
+    const worker = await new IndependentWorker('stranger-5', client).join();
     const { peerId } = worker;
     await worker.join({ tags: ['other'] });
     assert.equal(worker.peerId, peerId);

@@ -3,14 +3,14 @@ import { addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
 
-export interface ListedErrand extends StoredDocument {
+export interface ListedActor extends StoredDocument {
   readonly steps: number;
   readonly ended: boolean;
 }
 
 /** An actor with a timer and a list document. The message `End` ends it. */
-export const errand = defineActor({
-  kind: 'errand',
+export const listedActor = defineActor({
+  kind: 'listed',
   version: 1,
   state: z.object({ steps: z.number(), ended: z.boolean() }),
   initial: () => ({ steps: 0, ended: false }),
@@ -18,7 +18,7 @@ export const errand = defineActor({
   events: {},
   done: ({ ended }) => ended,
   view: {
-    collection: 'errands',
+    collection: 'listed',
     open: { ended: false },
     project: (state, { tenant, id }) => ({ tenant, id, ...state }),
   },
@@ -36,4 +36,4 @@ export const errand = defineActor({
   },
 });
 
-export const errandAt = (name: string) => addressOf('errand', 'acme', name);
+export const listedActorAt = (name: string) => addressOf('listed', 'acme', name);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { DONE, workflowText } from './belongings.ts';
 import { type Answer, objectOf, ProductNode } from './product-node.ts';
+import { DONE, workflowText } from './tenant-objects.ts';
 
 const SECRET = 'the-shared-secret-of-the-shop-4711';
 const YAML = { 'content-type': 'application/yaml' };
