@@ -132,7 +132,7 @@ describe('node bench/lists.ts', () => {
     assert.deepEqual(await readdir(temporary), []);
   });
 
-  test('a server of MONGODB_URI that does not answer is named by the variable; its credentials are not told', async () => {
+  test('the error for a MONGODB_URI without an answer names the variable and no credentials', async () => {
     const port = await freePort();
     const bench = [join(BENCH, 'run.ts'), 'management', '--quick'];
     const env = { MONGODB_URI: `mongodb://ada:hush@127.0.0.1:${port}/` };

@@ -358,7 +358,7 @@ for (const store of DOCUMENT_STORES)
       assert.equal(await old.count({ tenant }), 0);
     });
 
-    it('finds what a node without scopes deploys beside it, and what is deleted here is deleted there', async () => {
+    it('finds agents that an older node without scopes deploys, and a deletion here removes them there', async () => {
       const old = await documents.collection<AgentWithoutScope>(AGENTS_WITHOUT_SCOPES);
       const texts = await documents.collection<ManifestRecord>(AGENT_MANIFESTS);
       const taker = await AgentsWithoutScopes.open(documents);

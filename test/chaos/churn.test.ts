@@ -6,7 +6,7 @@ import { assertKept, seed } from './seed.ts';
 
 const skip = clusterMissing();
 
-test('one committer an actor while nodes come and go, and untouched actors stay in memory', {
+test('each actor has one committer while nodes join and leave, and untouched actors stay in memory', {
   skip,
   timeout: 240_000,
 }, async () => {

@@ -107,7 +107,7 @@ describe('status and scope on the command line', () => {
     }
   });
 
-  test('checker and command line know each word that stands where a workflow is named', () => {
+  test('checker and command line know each path segment that collides with the name of a workflow', () => {
     const words = Object.keys(SURFACE).map((operation) => /^\w+ \/v1\/workflows\/([^/{]+)/.exec(operation)?.[1]);
     const reserved = [...new Set(words.filter((word) => word !== undefined))].sort();
     assert.deepEqual([reserved, reserved], [[...PATH_WORDS], [...CHECKED_WORDS].sort()]);

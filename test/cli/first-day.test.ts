@@ -38,7 +38,7 @@ describe('the first day at the command line', () => {
   });
   after(() => scene.close());
 
-  test('svc run starts what a name or a file stands for: an agent with a text, a workflow with an object', async () => {
+  test('svc run starts the agent or workflow of a name or a file, with a text or an object as input', async () => {
     const echo = await scene.svc(['run', 'echo', '--input', 'hello', '--label', 'day=first']);
     assert.deepEqual([echo.code, echo.stdout], [0, 'OK done\n'], echo.stderr);
     const fresh = await scene.svc(['run', scene.file('all/one.yaml'), '--input', '{"a": 1}', '--detach']);

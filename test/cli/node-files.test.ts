@@ -60,7 +60,7 @@ describe('svc node init', () => {
     assert.match(made.stdout, /^start it with: svc start --config \S+worker\.yaml$/m);
   });
 
-  test('overwrites only with --force, and keeps the key even then: it is who the node is', async () => {
+  test('overwrites only with --force, and keeps the key even then, since it identifies the node', async () => {
     assert.equal((await init('twice', '--role=controller', '--join-token=first')).code, 0);
     const key = await readFile(file('twice/node-key.pem'), 'utf8');
     const refused = await init('twice');

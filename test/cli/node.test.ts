@@ -49,7 +49,7 @@ describe('svc node', () => {
     assert.deepEqual([unknown.code, unknown.stderr], [1, 'svc: There is no node nobody.\n']);
   });
 
-  test('a node that lives is not removed', async () => {
+  test('a live node is not removed', async () => {
     const { code, stderr } = await scene.svc(['node', 'remove', id]);
     assert.equal(code, 4);
     assert.match(stderr, /lives: shut it down first/);

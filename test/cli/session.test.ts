@@ -68,7 +68,7 @@ describe('svc session', () => {
     assert.deepEqual([code, stdout.includes('2 records, nothing wrong')], [0, true], stdout);
   });
 
-  test('the calls of an inner loop are told with what was decided and how they ended', async () => {
+  test('the calls of an inner loop are shown with their decisions and ends', async () => {
     const ran = await scene.svc(['task', 'execute', 'reader', '--input', 'notes', '--wait', '--output', 'json']);
     const { execution_id } = JSON.parse(ran.stdout);
     await waitUntil('the chain is closed', async () => (await json('show', execution_id)).status === 'closed');

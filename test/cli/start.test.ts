@@ -29,7 +29,7 @@ describe('svc start', () => {
     assert.equal(found.mode & 0o777, 0o700);
   });
 
-  test('a node that is killed has left its compiled code to its next life', async () => {
+  test('a killed node leaves its compiled code to its restart', async () => {
     const own = await mkdtemp(join(directory, 'killed-'));
     const run = await started({ TMPDIR: own });
     const path = join(own, `svc-compile-cache-${userInfo().uid}`);

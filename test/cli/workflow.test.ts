@@ -177,7 +177,7 @@ describe('live view', () => {
   const event = (name: string, payload: object) => ({ id: 1, name, payload: { ...payload }, data: '' });
   const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
 
-  test('every state has a mark, its time and what came out of it; what was never entered is skipped', () => {
+  test('every state has a mark, its time and its outcome; a state that was never entered is skipped', () => {
     const model = new LiveViewModel(['A', 'B', 'C', 'D']);
     model.add(event('WorkflowStateEntered', { state_name: 'A', entered_at: at(1) }));
     model.add(

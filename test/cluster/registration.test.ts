@@ -311,7 +311,7 @@ describe('the node token', () => {
     assert.equal(fleet.count('RegisterNode'), 1);
   });
 
-  test('lives as long as it lives where clocks differ by two minutes', async () => {
+  test('is valid for its full lifetime where clocks differ by two minutes', async () => {
     for (const clockOffsetSecs of [-120, 120]) {
       const fleet = new FleetState();
       fleet.clockOffsetSecs = clockOffsetSecs;

@@ -208,7 +208,7 @@ export function effectContract(make: MakeStore): void {
         },
       );
 
-      promise(`a ${mode} claim that comes again when its attempt is over starts nothing`, async (driver) => {
+      promise(`a ${mode} claim that is repeated after the end of its attempt starts nothing`, async (driver) => {
         const set = await opened(driver, mode);
         const [mine, others] = [randomUUID(), randomUUID()];
         const claim = (runner: string, id: string, ttlMs = 60_000) =>

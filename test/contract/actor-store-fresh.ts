@@ -42,7 +42,7 @@ export function freshContract(make: MakeStore): void {
       assert.equal(await driver.store.depth(partition, to), 700);
     });
 
-    promise('a commit may end between any two of them; what is behind it is read, and no more', async (driver) => {
+    promise('a commit may end between any two of them; only the ones behind it are read', async (driver) => {
       const partition = await driver.partition();
       const to = driver.address();
       const bodies = numbered(9);
@@ -126,7 +126,7 @@ export function freshContract(make: MakeStore): void {
       );
     });
 
-    promise('what an actor holds back counts against its bound until it is handled', async (driver) => {
+    promise('messages that an actor postpones count against its bound until they are handled', async (driver) => {
       const partition = await driver.partition();
       const to = driver.address();
       await appendAtOnce(

@@ -396,7 +396,7 @@ const FORGOTTEN_AFTER = 3 * 4_500;
 const AT_ONCE = 500;
 
 function forgottenContract(promise: Promises): void {
-  promise('an append or a chunk that comes again when its id is forgotten is not appended', async (driver) => {
+  promise('an append or a chunk that is repeated after its id was forgotten is not appended', async (driver) => {
     const partition = await driver.partition();
     const lease = await driver.lease(partition);
     const message = driver.delivery(driver.address(), 'once');

@@ -148,7 +148,7 @@ function leaseTests(promise: Promises): void {
   });
 
   promise(
-    "a node lease runs out on the store's clock; its own life may extend it, if no other came",
+    "a node lease expires on the store's clock; its own incarnation may extend it unless another was announced",
     async (driver) => {
       const [slow, replaced] = [life(), life()];
       await driver.store.announce(slow, TTL_MS, true);

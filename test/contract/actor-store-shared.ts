@@ -335,7 +335,7 @@ export function sharedLogs(make: MakeStore): void {
       assert.deepEqual(await scene.logs.postponed(one, 0, 10), []);
     });
 
-    promise('what a closed log sends within itself has no number of its partitions', async (driver) => {
+    promise('messages that a closed log sends within itself have no number of its partitions', async (driver) => {
       const scene = await SharedLogDriver.make(driver);
       const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
       await driver.store.append(one, [fresh(driver.address(), 'before')], BOUND);

@@ -101,7 +101,7 @@ export function blobsContract(
       await refuses(blobs.get('acme', ref), 'not_found');
     });
 
-    test('what is stored for an owner is shared with no other, and is removed with it, all of it', async () => {
+    test('a blob that is stored for an owner is shared with no other, and all of them are removed with the owner', async () => {
       const { blobs } = current();
       const [one, other] = ['execution/acme/one', 'execution/acme/other'];
       const bytes = randomBytes(70_000);

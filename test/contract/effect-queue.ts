@@ -94,10 +94,10 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       });
     }
 
-    test('the jobs of one tenant do not hold back another’s, however many are queued', () =>
+    test('the jobs of one tenant do not delay another tenant’s, however many are queued', () =>
       servedInTurn((name) => [name, 'agent']));
 
-    test('the jobs of one agent do not hold back another’s of its tenant, however many are queued', () =>
+    test('the jobs of one agent do not delay another agent’s of its tenant, however many are queued', () =>
       servedInTurn((name) => ['acme', name]));
 
     test('an agent whose calls hang leaves a place to another agent of its tenant, and to another tenant', async () => {

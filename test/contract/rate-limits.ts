@@ -63,7 +63,7 @@ export function rateLimitsContract(
       assert.equal((await limits().take('acme', [wide], 1)).taken, false);
     });
 
-    test('what was taken can be read, with the end of the window, and reading takes nothing', async () => {
+    test('the used units can be read, with the end of the window, and reading takes none', async () => {
       const key = randomUUID();
       const [minute, month] = [bound(9, 60_000, key), bound(9, MONTH_MS, key)];
       const before = Date.now();
@@ -138,7 +138,7 @@ export function rateLimitsContract(
       assert.deepEqual(await limits().take('acme', []), taken);
     });
 
-    test('a limit that is changed counts with what was taken before', async () => {
+    test('a changed limit counts the units that were taken before', async () => {
       const key = randomUUID();
       assert.deepEqual(await limits().take('acme', [bound(10, MONTH_MS, key)], 5), taken);
       assert.equal((await limits().take('acme', [bound(5, MONTH_MS, key)])).taken, false);

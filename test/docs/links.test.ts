@@ -136,7 +136,7 @@ test('every page of docs is in its index', () => {
   );
 });
 
-test('a decision tells context, options, decision and consequences in at most 60 lines', () => {
+test('a decision record has context, options, decision and consequences in at most 60 lines', () => {
   const decisions = pages.filter(({ file }) => file.startsWith('docs/decisions/'));
   assert.ok(decisions.length > 0);
   for (const { file, text } of decisions) {

@@ -92,7 +92,7 @@ test('defaults that the documents name are those of the settings', () => {
   assert.deepEqual([cluster.cluster_grpc_port, cluster.heartbeat_interval_secs], [50_056, 30]);
 });
 
-test('the pages are what is written down: npm run conformance', () => {
+test('the pages are up to date: npm run conformance', () => {
   for (const document of DOCUMENTS) {
     assert.equal(readFileSync(pageOf(document.number), 'utf8'), pageText(document), pageOf(document.number));
   }

@@ -67,7 +67,7 @@ describe('workflows marked run', { timeout: 120_000 }, () => {
 
   for (const { text, at } of snippets.filter(({ info }) => info === 'run')) {
     const { metadata } = parse(text);
-    test(`${metadata.name} of ${at.split(':')[0]} comes out as it says`, async () => {
+    test(`${metadata.name} of ${at.split(':')[0]} ends as its page says`, async () => {
       const file = join(directory, `${metadata.name}.yaml`);
       await writeFile(file, text);
       const { code, stdout, stderr } = await svc(['--url', node.url, 'run', file]);

@@ -105,7 +105,7 @@ describe('the export of spans', () => {
     assert.equal(spans.counts.exported, 0, 'nothing is taken after the end');
   });
 
-  test('logs once what a receiver that is gone has lost', async () => {
+  test('logs once how many spans a missing receiver has lost', async () => {
     const gone = new SpanExport({
       open: async () => ({ export: async () => new Error('connect ECONNREFUSED'), shutdown: async () => {} }),
       mostWaiting: MOST,
@@ -146,7 +146,7 @@ describe('sampling', () => {
   });
 });
 
-describe('what a call of another system carries', () => {
+describe('trace context of calls to other systems', () => {
   const ended: EndedSpan[] = [];
   const sink = { delivered() {}, ended: (span: EndedSpan) => void ended.push(span) };
   const effect = { cause: 'c', trace: TRACE, tenant: 'acme', effectId: 'e', attempt: 1, sink };

@@ -37,7 +37,7 @@ export const MCP: readonly Escape[] = [
   bad('tells its secret in an error', 'error', 'fails'),
   bad('only says how far it is', 'progress', 'fails'),
   {
-    ...{ title: 'a tool of a server that nobody granted', kind: 'mcp' },
+    ...{ title: 'a tool of a server that is not granted', kind: 'mcp' },
     async attempt(at) {
       assert.ok((await at.call('other.echo', {})).isError);
       assert.ok((await at.call('wild.', {})).isError);

@@ -23,12 +23,12 @@ describe('more callers than a node has places for', { timeout: 120_000 }, () => 
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
   });
 
-  test('many runs of one tenant’s users do not hold back another tenant’s run', async () => {
+  test('many runs of one tenant’s users do not delay another tenant’s run', async () => {
     const outcome = await one(await openNoisyTenant('sqlite', sample({ normal: 40, long: 200 })));
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
   });
 
-  test('an overloaded node refuses new work with a time to come back, resets no connection, and what runs goes on', async () => {
+  test('an overloaded node refuses new work with a time to retry, resets no connection, and its runs go on', async () => {
     const outcome = await one(
       await openOverload('sqlite', sample({ normal: 150, long: 300 }), sample({ normal: 1_500, long: 3_000 }), {
         starts_in_flight: 4,

@@ -34,7 +34,7 @@ const run = defineActor({
 /** The server keeps no log: when it starts again it is what it was at the last save, as a backup is. */
 const FROM_BACKUP = { args: ['--appendonly', 'no'] };
 
-test('a Redis restored from a backup: what the archive knows as ended does not run again, what it does not know goes on', {
+test('a Redis restored from a backup: runs that the archive has as ended do not run again, all others go on', {
   skip,
   timeout: 120_000,
 }, async () => {

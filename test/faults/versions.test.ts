@@ -93,7 +93,7 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
     await fresh.stop();
   });
 
-  test('an old node never overwrites what a newer one wrote: its actor waits, and is served when the old node left', async () => {
+  test('an old node never overwrites the state of a newer one: its actor waits, and is served when the old node left', async () => {
     const fresh = await kernels.start('mixed-new', { definitions: [newSum, counter] });
     const sums = among('sum', fresh.runtime.held(), 24);
     for (const address of sums) assert.equal(await fresh.runtime.client.ask(address, 'Add', { by: 1 }), 1);
@@ -158,7 +158,7 @@ describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
     await node.stop();
   });
 
-  test('a kind that no node knows is not found, and what shares its partition goes on', async () => {
+  test('a kind that no node knows is not found, and other actors of its partition go on', async () => {
     const old = await kernels.start('kinds-old', { definitions: [counter] });
     const fresh = await kernels.start('kinds-new', { definitions: [counter, newSum] });
     await heldByBoth(fresh, old);

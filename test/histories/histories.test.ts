@@ -20,7 +20,7 @@ const HISTORIES = new Map<string, Recording>(
 
 const kindOf = (actor: string): string => actor.split('/')[0] ?? '';
 
-test('the recorded histories of every release come out as they were recorded', async () => {
+test('the recorded histories of every release replay as recorded', async () => {
   const kinds = new Set<string>();
   for (const [file, recording] of HISTORIES) {
     const report = await replayRecording(recording, actorsNow(recording));

@@ -87,7 +87,7 @@ const CAUSES: Readonly<Record<string, { log: WorkflowLogged[]; child?: WorkflowL
     log: logOf(`${ENTERED} Subworkflow`, 'SubworkflowTriggered child'),
     child: logOf(ENTERED, ...repeated(MOST)),
   },
-  'nobody knows its id': { log: [], id: null },
+  'its id is unknown': { log: [], id: null },
 };
 
 for (const [what, { log, child = [], id = 'run' }] of Object.entries(CAUSES)) {

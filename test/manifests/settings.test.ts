@@ -51,7 +51,7 @@ describe('settings', () => {
     assert.equal(settings({ file, env, flags: { 'http-port': '3' } }).stores.data_dir, 'env');
   });
 
-  it('ask for TLS between nodes beyond loopback, or for a word that it is not needed', () => {
+  it('require TLS between nodes beyond loopback, or a setting that says it is not needed', () => {
     const auth = `iam: {realms: [${realm}]}`;
     const cluster = (text: string) => ({ file: `${head}spec: {${auth}, cluster: {enabled: true, ${text}}}\n` });
     const tls = 'tls: {enabled: true, cert_path: a, key_path: b, ca_cert: c}';

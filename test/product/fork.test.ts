@@ -228,7 +228,7 @@ describe('a fork of a run', () => {
     assert.equal((await svc(['fork', '--filter', 'name=forked', '--rate', 'fast'])).code, 2);
   });
 
-  test('killed at any moment, it starts once or not at all, and what had ended is not repeated', async () => {
+  test('a fork whose node is killed at any moment starts once or not at all, and no ended command is repeated', async () => {
     const id = await node.client.start('forked', { by: 'run' });
     await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
     const messages = await messagesOf('workflow', id);

@@ -56,7 +56,7 @@ const allEnded = (node: ProductNode, ids: readonly string[], timeoutMs = 60_000)
   );
 
 describe('clients in numbers', () => {
-  test(`${STREAMS} idle event streams cost a bounded memory, all hear of the end, and others are served`, async () => {
+  test(`${STREAMS} idle event streams cost a bounded memory, all receive the end, and others are served`, async () => {
     await using node = await ProductNode.start();
     const agent = await node.deploy(agentYaml('idle'));
     const execution = await node.run(agent, 'sleepy');

@@ -75,7 +75,7 @@ describe('two executions of program agents', await needsSandbox(), () => {
     };
   }
 
-  test('share no environment, no workspace and no secret, and no secret is told', async () => {
+  test('share no environment, no workspace and no secret, and no secret is shown', async () => {
     const first = await run('alphaAdmin', 'look', 'wait');
     const workspace = join(tenancy.node.directory, 'data', 'workspaces', 'alpha', first);
     await waitUntil('the first program runs', () => stat(join(workspace, 'mine.txt')).catch(() => null));

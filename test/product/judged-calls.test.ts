@@ -41,7 +41,7 @@ describe('an agent whose judge rejects every call', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('may not write in its inner loop, and is told so', async () => {
+  test('may not write in its inner loop, and gets the refusal', async () => {
     const id = await node.run(writer, 'write something');
     const status = await waitUntil('it has ended', async () => {
       const now = await node.statusOf(id);

@@ -60,7 +60,7 @@ describe('what a node reports about itself, and to which callers', () => {
     });
   });
 
-  test('schemas and runtimes answer everybody who may call tools', async () => {
+  test('schemas and runtimes answer every caller that may call tools', async () => {
     for (const as of ['operator', 'service', 'alphaUser', 'consumer'] as const) {
       for (const [tool, args] of [
         ['svc.schema.get', { key: 'agent/manifest/v1' }],

@@ -147,7 +147,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
     assert.deepEqual([strict.current_state, above.current_state], ['FAILED', 'DONE']);
   });
 
-  test('a child’s output is STATE.result, its blackboard result_key, and both ends are told by name', async () => {
+  test('a child’s output is STATE.result, its blackboard result_key, and both ends are events with their names', async () => {
     const name = `child-${randomUUID().slice(0, 8)}`;
     const work = { kind: 'System', command: 'update_blackboard', env: { got: '{{input.n}}' } };
     await scene.deploy(

@@ -219,7 +219,7 @@ test('a second SIGTERM ends a node at once', { skip, timeout: 60_000 }, async ()
   await waitUntil('the program is gone too', () => !isAlive(run));
 });
 
-test('without Redis a node still ends in time, and what it had goes on when Redis is back', {
+test('without Redis a node still stops in time, and its runs go on when Redis is back', {
   skip,
   timeout: 120_000,
 }, async (t) => {

@@ -157,7 +157,7 @@ function assertHas(actual: unknown, expected: unknown): void {
   for (const [key, value] of Object.entries(expected)) assertHas(members.get(key), value);
 }
 
-describe('any unfinished execution tells in one call what it waits for', () => {
+describe('one call shows what an unfinished execution waits for', () => {
   let node: ProductNode;
   const agents = new Map<string, string>();
   before(async () => {

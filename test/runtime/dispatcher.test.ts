@@ -83,7 +83,7 @@ test('timers of a partition taken again survive the end of the lost lease', asyn
   }
 });
 
-test('effects left by the last holder run although the first look for them failed', async () => {
+test('effects left by the last holder run although the first read of them failed', async () => {
   let looks = 0;
   const probe = { begun: [], aborted: [] };
   const node = await startKernelNode({

@@ -6,7 +6,7 @@ import { packLines, unpackLines } from '../../runtime/ledger/packing.ts';
 import { base36 } from '../../runtime/turns/digest.ts';
 import { rowText } from '../../runtime/turns/pack-commit.ts';
 
-test('lines of a segment come back as they were, short or pressed', async () => {
+test('lines of a segment are read back unchanged, short or compressed', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.jsonValue(), { maxLength: 400 }), async (lines) => {
       const text = JSON.stringify(lines);

@@ -127,7 +127,7 @@ test('a follower that leaves gives its subscription back; it receives nulls whil
   assert.equal(followers, 0);
 });
 
-test('a follower does not read what a notice has told it, however many events come', async () => {
+test('a follower does not read events that a notification contained, however many come', async () => {
   const to = fresh('counter');
   await node.runtime.client.ask(to, 'Add', { by: 1 });
   const seen: number[] = [];

@@ -15,7 +15,7 @@ describe('bad tokens', () => {
     'without audience': { aud: undefined },
     'without expiry': { exp: undefined },
     'without subject': { sub: undefined },
-    'of an issuer nobody configured': { iss: 'https://evil.example' },
+    'of an issuer that is not configured': { iss: 'https://evil.example' },
     'without issuer': { iss: undefined },
   };
   for (const [title, claims] of Object.entries(bad)) {

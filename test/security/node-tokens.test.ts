@@ -78,7 +78,7 @@ describe('a bad node token is refused', () => {
     'with an empty subject': { sub: '' },
     'with a subject that is no text': { sub: 7 },
     'without role': { role: undefined },
-    'with a role nobody has': { role: 'ADMIN' },
+    'with an unknown role': { role: 'ADMIN' },
     'without iat': { iat: undefined },
     'without exp': { exp: undefined },
     'with an exp that is no number': { exp: 'never' },
@@ -129,7 +129,7 @@ describe('a bad node token is refused', () => {
     'that says PS256': { alg: 'PS256' },
     'that says EdDSA': { alg: 'EdDSA' },
     'without kid': { kid: undefined },
-    'with a kid of nobody': { kid: 'A'.repeat(43) },
+    'with an unknown kid': { kid: 'A'.repeat(43) },
     'with a kid that is no thumbprint': { kid: 'svc-node-token-v1' },
     'with a kid of another type': { kid: 7 },
     'with an extension it must understand': { crit: ['exp'], exp: 1 },
@@ -142,7 +142,7 @@ describe('a bad node token is refused', () => {
     });
   }
 
-  it('signed by a stranger under a known kid, with its key in the header', async () => {
+  it('signed by another key under a known kid, with that key in the header', async () => {
     await using at = await forge();
     const jwk = stranger.publicKey.export({ format: 'jwk' });
     for (const header of [at.header, { ...at.header, jwk }, { ...at.header, jku: 'http://127.0.0.1:1/' }]) {
@@ -151,7 +151,7 @@ describe('a bad node token is refused', () => {
     }
   });
 
-  it('expired is told only of tokens that a controller signed', async () => {
+  it('only tokens that a controller signed are reported as expired', async () => {
     await using at = await forge();
     const old = at.claims({ iat: 1_000, exp: 4_600 });
     await assert.rejects(at.tokens.verify(jwt(at.header, old, at.key)), failsAs('unauthenticated', EXPIRED));
@@ -255,7 +255,7 @@ describe('several controllers', () => {
 });
 
 describe('unknown keys', () => {
-  it('500 tokens of unknown keys at once cause at most two looks at the documents', async () => {
+  it('500 tokens of unknown keys at once cause at most two reads of the documents', async () => {
     await using at = await forge();
     await at.tokens.verify(at.token);
     const before = at.documents.finds;

@@ -151,7 +151,7 @@ describe('limits of a user', () => {
     return thrown;
   };
 
-  test('the fourth execution of a minute is refused by name, with when to come back', async () => {
+  test('the fourth execution of a minute is refused by name, with a time to retry', async () => {
     const tiers = createTierLimits({ limits, settings: none });
     for (let n = 0; n < 3; n += 1) await tiers.take(user(), 'agent_executions');
     now += 15_000;

@@ -24,7 +24,7 @@ const ACTIONS: Readonly<Record<TokenShape['is'], readonly string[]>> = {
   'service account': ['read', 'run', 'write'],
   'operator who may write': ['read', 'run', 'write', 'inspect', 'operate'],
   'operator who may read': ['read', 'inspect'],
-  nobody: [],
+  refused: [],
 };
 const ALL = ['read', 'run', 'write', 'inspect', 'operate', 'break'] as const;
 

@@ -5,7 +5,7 @@ export interface TokenShape {
   readonly what: string;
   readonly mark?: ServiceAccounts['mark'];
   readonly claims: Readonly<Record<string, unknown>>;
-  readonly is: 'service account' | 'operator who may write' | 'operator who may read' | 'nobody';
+  readonly is: 'service account' | 'operator who may write' | 'operator who may read' | 'refused';
 }
 
 const clients = (...ids: string[]): ServiceAccounts['mark'] => ({ clients: ids });
@@ -39,22 +39,22 @@ const oktaClient = { sub: '0oa2', cid: '0oa2', scp: ['svc'], ver: 1 };
 /** By provider, from what their documentation shows. */
 export const SHAPES: Readonly<Record<string, readonly TokenShape[]>> = {
   Keycloak: [
-    { what: 'a person without a role', claims: { ...keycloakLogin, email: 'a@b', name: 'Ada' }, is: 'nobody' },
-    { what: 'a person, lightweight token', claims: keycloakLogin, is: 'nobody' },
-    { what: 'a person, lightweight token without sid', claims: { ...keycloakLogin, sid: undefined }, is: 'nobody' },
+    { what: 'a person without a role', claims: { ...keycloakLogin, email: 'a@b', name: 'Ada' }, is: 'refused' },
+    { what: 'a person, lightweight token', claims: keycloakLogin, is: 'refused' },
+    { what: 'a person, lightweight token without sid', claims: { ...keycloakLogin, sid: undefined }, is: 'refused' },
     {
       what: 'a person who is called service-account-evil',
       claims: { ...keycloakLogin, preferred_username: 'service-account-evil' },
-      is: 'nobody',
+      is: 'refused',
     },
-    { what: 'a person with an empty list of roles', claims: { ...keycloakLogin, svc_role: [] }, is: 'nobody' },
+    { what: 'a person with an empty list of roles', claims: { ...keycloakLogin, svc_role: [] }, is: 'refused' },
     {
       what: 'an operator, lightweight token',
       claims: { ...keycloakLogin, svc_role: ['svc:operator', 'default-roles-svc'] },
       is: 'operator who may write',
     },
     { what: 'a reader', claims: { ...keycloakLogin, svc_role: 'svc:readonly' }, is: 'operator who may read' },
-    { what: 'a client that nobody marked', claims: { ...keycloakClient, ...serviceUser }, is: 'nobody' },
+    { what: 'a client without a mark', claims: { ...keycloakClient, ...serviceUser }, is: 'refused' },
     {
       what: 'a client with the role svc:service',
       claims: { ...keycloakClient, ...serviceUser, svc_role: ['svc:service'] },
@@ -76,27 +76,27 @@ export const SHAPES: Readonly<Record<string, readonly TokenShape[]>> = {
       what: 'a person who logged in by a client of the list',
       mark: clients('ci'),
       claims: { ...keycloakLogin, azp: 'ci' },
-      is: 'nobody',
+      is: 'refused',
     },
     {
       what: 'a person by a client of the list, named as another client',
       mark: clients('ci'),
       claims: { ...keycloakClient, preferred_username: 'service-account-other' },
-      is: 'nobody',
+      is: 'refused',
     },
-    { what: 'a client beside the list', mark: clients('ci'), claims: { ...keycloakClient, azp: 'ci2' }, is: 'nobody' },
+    { what: 'a client beside the list', mark: clients('ci'), claims: { ...keycloakClient, azp: 'ci2' }, is: 'refused' },
     {
       what: 'the role where clients are the mark',
       mark: clients('x'),
       claims: { ...keycloakClient, svc_role: 'svc:service' },
-      is: 'nobody',
+      is: 'refused',
     },
   ],
   Auth0: [
-    { what: 'a person', claims: auth0Login, is: 'nobody' },
-    { what: 'a person, no grant said', claims: { ...auth0Login, gty: undefined }, is: 'nobody' },
+    { what: 'a person', claims: auth0Login, is: 'refused' },
+    { what: 'a person, no grant said', claims: { ...auth0Login, gty: undefined }, is: 'refused' },
     { what: 'an operator', claims: { ...auth0Login, svc_role: 'svc:operator' }, is: 'operator who may write' },
-    { what: 'a machine that nobody marked', claims: auth0Client, is: 'nobody' },
+    { what: 'a machine without a mark', claims: auth0Client, is: 'refused' },
     { what: 'a machine on the list', mark: clients('cli3nt'), claims: auth0Client, is: 'service account' },
     {
       what: 'a machine by its grant',
@@ -104,36 +104,36 @@ export const SHAPES: Readonly<Record<string, readonly TokenShape[]>> = {
       claims: auth0Client,
       is: 'service account',
     },
-    { what: 'a person by the grant mark', mark: claim('gty', 'client-credentials'), claims: auth0Login, is: 'nobody' },
+    { what: 'a person by the grant mark', mark: claim('gty', 'client-credentials'), claims: auth0Login, is: 'refused' },
     {
       what: 'a person by a client of the list, with e-mail',
       mark: clients('cli3nt'),
       claims: { ...auth0Login, email: 'a@b' },
-      is: 'nobody',
+      is: 'refused',
     },
     {
       what: 'a person by a client of the list, nothing personal but the subject',
       mark: clients('cli3nt'),
       claims: { ...auth0Login, gty: undefined },
-      is: 'nobody',
+      is: 'refused',
     },
     {
       what: 'a machine with a permission alone',
       claims: { ...auth0Client, permissions: ['svc:service'] },
-      is: 'nobody',
+      is: 'refused',
     },
   ],
   Entra: [
-    { what: 'a person', claims: { ...entraLogin, name: 'Ada', preferred_username: 'ada@x' }, is: 'nobody' },
-    { what: 'a person, nothing personal', claims: entraLogin, is: 'nobody' },
-    { what: 'an application that nobody marked', claims: entraClient, is: 'nobody' },
+    { what: 'a person', claims: { ...entraLogin, name: 'Ada', preferred_username: 'ada@x' }, is: 'refused' },
+    { what: 'a person, nothing personal', claims: entraLogin, is: 'refused' },
+    { what: 'an application without a mark', claims: entraClient, is: 'refused' },
     {
       what: 'an application by idtyp',
       mark: claim('idtyp', 'app'),
       claims: { ...entraClient, idtyp: 'app' },
       is: 'service account',
     },
-    { what: 'a person by idtyp', mark: claim('idtyp', 'app'), claims: { ...entraLogin, idtyp: 'user' }, is: 'nobody' },
+    { what: 'a person by idtyp', mark: claim('idtyp', 'app'), claims: { ...entraLogin, idtyp: 'user' }, is: 'refused' },
     {
       what: 'an application role',
       mark: claim('roles', 'svc:service'),
@@ -151,15 +151,15 @@ export const SHAPES: Readonly<Record<string, readonly TokenShape[]>> = {
       what: 'a person by an application of the list',
       mark: clients('22bb'),
       claims: { ...entraLogin, azp: '22bb' },
-      is: 'nobody',
+      is: 'refused',
     },
   ],
   Okta: [
-    { what: 'a person', claims: oktaLogin, is: 'nobody' },
+    { what: 'a person', claims: oktaLogin, is: 'refused' },
     { what: 'an operator', claims: { ...oktaLogin, svc_role: ['svc:operator'] }, is: 'operator who may write' },
-    { what: 'a service that nobody marked', claims: oktaClient, is: 'nobody' },
+    { what: 'a service without a mark', claims: oktaClient, is: 'refused' },
     { what: 'a service on the list', mark: clients('0oa2'), claims: oktaClient, is: 'service account' },
-    { what: 'a person by a client of the list', mark: clients('0oa1'), claims: oktaLogin, is: 'nobody' },
+    { what: 'a person by a client of the list', mark: clients('0oa1'), claims: oktaLogin, is: 'refused' },
     { what: 'a service with the role', claims: { ...oktaClient, svc_role: 'svc:service' }, is: 'service account' },
   ],
 };

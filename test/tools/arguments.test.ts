@@ -35,7 +35,7 @@ test('the table has every built-in tool but those of management, which have thei
 
 for (const [name, { right, required, wrong }] of Object.entries(ARGUMENTS)) {
   describe(name, () => {
-    test('takes what is right; optional arguments may be absent or null', () => {
+    test('accepts valid arguments; optional ones may be absent or null', () => {
       const { input } = contractOf(name);
       const schema: unknown = builtInOffer(contractOf(name)).input_schema.properties;
       assert.ok(input.safeParse(right).success);

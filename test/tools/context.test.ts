@@ -189,7 +189,7 @@ describe('what cannot be read is named with its code', () => {
     assert.match(await failure(page('/away')), /^forbidden spec\.context\[1\] \(url\): .*127\.0\.0\.3/);
   });
 
-  test('what a page answers: 404 is not_found, 403 forbidden, 503 and 429 may be tried again', async () => {
+  test('the status of a page gives the code: 404 is not_found, 403 forbidden, 503 and 429 may be tried again', async () => {
     assert.equal(
       await failure(page('/404')),
       'not_found spec.context[1] (url): 127.0.0.2 answered with HTTP status 404',

@@ -66,7 +66,7 @@ describe('results are those of the specification', () => {
     assert.equal(await errorOf('fs.delete', { path: '/workspace', recursive: true }), 'recoverable PERMISSION_DENIED');
   });
 
-  test('what tells git which programs to run is not written, over links neither', async () => {
+  test('files that tell git which programs to run are not written, over links neither', async () => {
     await put('git/.git/config', '[core]\n');
     await put('git/.git/HEAD', 'ref: refs/heads/main\n');
     await symlink('.git', join(root, 'git/link'));
@@ -229,7 +229,7 @@ describe('mounts', () => {
     }
   });
 
-  test('filesystem rules hold for what a search comes to', async () => {
+  test('filesystem rules hold for the results of a search', async () => {
     await put('rules/open/a', 'needle');
     await put('rules/closed/b', 'needle');
     const filesystem = {

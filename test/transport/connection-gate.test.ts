@@ -87,7 +87,7 @@ describe('connections of a listener', () => {
       },
     },
   ]) {
-    test(`${name} closes what is too many at once, and takes others when some have gone`, async () => {
+    test(`${name} closes connections over the limit, and accepts others when some have ended`, async () => {
       const { port, end } = await open();
       const first = await crowd(port, 12);
       assert.equal(first.kept.length, 9);

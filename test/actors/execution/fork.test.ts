@@ -109,7 +109,7 @@ describe('a fork with another input asks again what waits for it, and only that'
       );
     });
   }
-  test('with a changed manifest what was read of spec.context stays, and other files are refused', () => {
+  test('with a changed manifest the contents of spec.context that were read stay, and other files are refused', () => {
     const context = (path: string) => [{ type: 'file', path }];
     const original = WAYS['reads its context']?.() ?? assert.fail();
     const changed = (path: string) => ({

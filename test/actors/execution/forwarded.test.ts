@@ -114,7 +114,7 @@ describe('a run that a worker outside of the fleet does', () => {
     assert.equal(driven.view.status, 'completed');
   });
 
-  test('another worker begins again: what was open ends in doubt, and its iterations are numbered behind', () => {
+  test('another worker begins again: open calls end in doubt, and its iterations are numbered after the earlier ones', () => {
     const driven = Forwarded.begin();
     driven.says('w1', started, begins(1), fails(1), begins(2), prints(2, 'lost'));
     driven.lost('w1');

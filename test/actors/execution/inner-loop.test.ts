@@ -233,7 +233,7 @@ test('the model is told of a tool that its node could not run', () => {
   ]);
 });
 
-test('a call in doubt is told to the model, listed, and not repeated', () => {
+test('a call in doubt is reported to the model, listed, and not repeated', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [write()]);
   driven.endsRaw({ kind: 'in_doubt' });
@@ -285,7 +285,7 @@ test('a call that judges accept runs, and their request names it', () => {
   assert.deepEqual(history, [{ tool: 'fs.write', arguments: '{"path":"x"}', status: 'succeeded', result: 'done' }]);
 });
 
-test('a call that judges reject is not run, and the model is told why', () => {
+test('a call that judges reject is not run, and the model gets the reason', () => {
   const driven = ToolingExecution.begun(JUDGED);
   driven.says('', [write()]);
   driven.judge(0.1);
@@ -411,7 +411,7 @@ test('the audit chain has the code of an error and the hash of what the model go
   assert.doesNotMatch(JSON.stringify(driven.records), /secret/);
 });
 
-test('a tool is called for the execution, its starter, its workspace, and what was pinned', () => {
+test('a tool call carries the execution, its caller, its workspace, and the pinned grant', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [run()]);
   const { input, mode } = driven.last('tool.call').request;

@@ -169,7 +169,7 @@ test('while patterns are asked for a cancel ends the execution, and no iteration
   assert.equal(late.payloads('execution_failed')[0]?.reason, 'timed_out');
 });
 
-test('while a pattern is stored a cancel comes too late, and the end of its time completes the execution', () => {
+test('a cancel while a pattern is stored is refused as too late, and the execution timeout completes the execution', () => {
   const e = accepted();
   const { reply } = e.send('Cancel', {});
   assert.equal(reply?.ok === false ? reply.code : '', 'failed_precondition');

@@ -65,7 +65,7 @@ const FILES: readonly (readonly [string, JsonObject, JsonObject, readonly string
   ],
 ];
 for (const [title, filesystem, filesystem_policy, expected] of FILES) {
-  test(`a policy never widens what is read: ${title}`, () => {
+  test(`a policy never widens the readable paths: ${title}`, () => {
     assert.deepEqual(planned({ filesystem }, { filesystem_policy }).filesystem?.read, expected);
   });
 }

@@ -116,7 +116,7 @@ function idsOf(driven: Bootstrapped): string[] {
   return [...effects, ...panels, ...dispatches, 'unknown'];
 }
 
-describe('what arrives where it is not awaited changes nothing, and what is awaited is taken', () => {
+describe('a message in a phase that does not await it changes nothing, and an awaited one is accepted', () => {
   for (const [name, way] of Object.entries(WAYS)) {
     test(name, () => {
       const state = ExecutionState.parse(way().state);

@@ -72,7 +72,7 @@ test('a template that multiplies the input is stopped at the length bound', () =
   assert.equal(reply?.ok === false && reply.code, 'payload_too_large');
 });
 
-test('after failures the prompt tells every attempt with all verdicts, newest first', () => {
+test('after failures the prompt lists every attempt with all verdicts, newest first', () => {
   const driven = new DrivenExecution();
   driven.start(manifestOf({ task: { instruction: 'Count.' }, execution: DIGITS }));
   driven.answer('one');

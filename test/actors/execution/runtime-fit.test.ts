@@ -77,7 +77,7 @@ describe('the table of a node', () => {
     assert.equal(python.at(-2)?.image, 'registry.example/python:3.13');
   });
 
-  test('tells the languages it has where one is gone whole', () => {
+  test('lists the remaining languages in the error when a language was removed', () => {
     const found = findRuntime(table, { language: 'go', version: '1.21' });
     assert.ok(!found.ok);
     assert.match(found.message, /has no version of it, only python, javascript, typescript, rust$/);
@@ -104,7 +104,7 @@ describe('the table of a node', () => {
   });
 });
 
-describe('what a deploy is told about language and version', () => {
+describe('warnings of a deploy about language and version', () => {
   const warnings = (runtime: Asked) => runtimeWarnings(agentYaml('worker', { runtime }), runtimeTable());
 
   test('a deprecated and an unknown pair are warnings with their line, all else is none', () => {

@@ -40,7 +40,7 @@ const REFUSED: readonly Refused[] = [
     names: /spec\.runtime\.isolation.*firecracker/,
   },
   {
-    title: 'judges that nobody would ask for',
+    title: 'judges without a caller to run for',
     manifest: manifestOf({ execution: { validation: [judge] } }),
     code: 'invalid_argument',
     names: /judges run in the name of/,
@@ -58,13 +58,13 @@ const REFUSED: readonly Refused[] = [
     names: /spec\.execution\.validation\.semantic\.prompt/,
   },
   {
-    title: 'judges of tool calls that nobody would ask for',
+    title: 'judges of tool calls without a caller to run for',
     manifest: manifestOf({ execution: { tool_validation: [judge] } }),
     code: 'invalid_argument',
     names: /judges run in the name of/,
   },
   {
-    title: 'tools that nobody would use',
+    title: 'tools without a caller to run for',
     manifest: manifestOf({ tools: ['fs.read'] }),
     code: 'invalid_argument',
     names: /tools are used in the name of/,

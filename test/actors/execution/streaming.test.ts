@@ -119,7 +119,7 @@ test('with on-in-doubt fail a program in doubt is never repeated', () => {
   assert.match(JSON.stringify(driven.payloads('iteration_failed')[0]), /"error_type":"in_doubt"/);
 });
 
-test('what is kept of a stream does not grow with its text', () => {
+test('the stored state of a stream does not grow with its text', () => {
   let streamed = nothingStreamed;
   for (let n = 0; n < 1_000; n += 1) streamed = takeChunk(streamed, 1, `${n}:${'x'.repeat(1_000)}`).streamed;
   assert.ok(JSON.stringify(streamed).length < 12_000, `${JSON.stringify(streamed).length} characters kept of 1 MB`);

@@ -63,14 +63,14 @@ test('json_schema accepts JSON, bare or in a fence', () => {
   assert.equal(complaint(PERSON, '  \n```\n{"name":"Ada"}\n```'), null);
 });
 
-test('json_schema tells everything that is wrong', () => {
+test('json_schema reports every violation', () => {
   const reason = complaint(PERSON, '{"name":"ada","age":1.5,"x":1,"mail":"no"}') ?? '';
   for (const part of ['/name must match pattern', '/age must be integer', '(x)', '/mail must match format']) {
     assert.ok(reason.includes(part), `${part} in ${reason}`);
   }
 });
 
-test('json_schema names what is no JSON', () => {
+test('json_schema reports a text that is no JSON', () => {
   assert.match(complaint(PERSON, 'Sure! {"name":"Ada"}') ?? '', /^expected JSON: /);
   assert.equal(complaint(PERSON, '```json\n```'), 'expected JSON, got an empty output');
 });

@@ -242,7 +242,7 @@ const ROWS: readonly Row[] = [
     valid: true,
   },
   {
-    what: 'any_approved: nobody at the threshold approves nothing',
+    what: 'any_approved: without a judge at the threshold nothing is approved',
     rule: ruleOf('any_approved'),
     verdicts: verdictsOf([0.69, 0.9], [0.2, 1]),
     score: 0.69,

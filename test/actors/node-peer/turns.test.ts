@@ -110,7 +110,7 @@ test('a node is deregistered by its own key only', () => {
   assert.equal(NodePeerState.parse(actor.state).peer, null);
 });
 
-test('after a node left it accepts only a registration, and in the end the fleet is told to forget it', () => {
+test('after a node left its actor accepts only a registration, and in the end removes the node from the fleet', () => {
   const actor = registered();
   actor.send('Deregister', { reason: 'graceful_shutdown' });
   assert.equal(answered(beat(actor)), 'failed_precondition');

@@ -162,7 +162,7 @@ describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () 
     await rejects(api.signal(identity, id, 'again'), 'conflict');
   });
 
-  test('what a run waits for names its effect, and a cancel ends it', async () => {
+  test('a run shows the effect that it waits for, and a cancel ends it', async () => {
     const id = await start(manifestOf({ A: command('wait') }));
     const execution = await api.get(TENANT, id);
     assert.equal(execution.waiting_for?.kind, 'effect');

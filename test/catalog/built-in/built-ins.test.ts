@@ -49,7 +49,7 @@ describe('what ships with the product', () => {
     for (const { manifest } of builtIns.agents) assert.doesNotThrow(() => planExecution(manifest, {}));
   });
 
-  it('gives the wide context to the two authors alone, and tells them only what they need', () => {
+  it('gives the wide context to the two authoring agents alone, and gives them only what they need', () => {
     const wide = builtIns.agents.filter(({ manifest }) => manifest.spec.security_context !== undefined);
     assert.deepEqual(
       wide.map(({ name }) => name),

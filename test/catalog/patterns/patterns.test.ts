@@ -59,7 +59,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(second, { pattern_id: first.pattern_id, deduplicated: true, new_frequency: 2 });
     });
 
-    it('with a model of embeddings, finds and counts what means the same in other words', async () => {
+    it('with a model of embeddings, finds and counts the same meaning in other words', async () => {
       const direction = (text: string): number[] => [
         /open|access/.test(text) ? 1 : 0,
         /folder|directory/.test(text) ? 1 : 0,

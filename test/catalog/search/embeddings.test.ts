@@ -87,7 +87,7 @@ describe('search with embeddings', () => {
     shiftMs += 100_000;
   });
 
-  it('finds by its meaning what shares no word with the query, and scores it 0 to 1', async () => {
+  it('finds by meaning an agent that shares no word with the query, and scores it 0 to 1', async () => {
     const node = await open();
     const [hit, ...others] = await node.search.agents(ada, { query: 'medic' });
     assert.equal(hit?.name, 'physician-finder');
@@ -121,7 +121,7 @@ describe('search with embeddings', () => {
     assert.deepEqual(server.calls.map(textsOf), [['ship']]);
   });
 
-  it('asks only for what changed, and drops the vector of what is gone', async () => {
+  it('requests embeddings only for changed agents, and drops the vectors of deleted ones', async () => {
     const node = await open();
     await node.search.agents(ada, { query: 'boat' });
     const kept = await vectors();
@@ -184,7 +184,7 @@ describe('search with embeddings', () => {
     });
   });
 
-  it('makes many vectors beside the searches, which answer by words meanwhile', async () => {
+  it('makes many vectors in the background, while searches answer by words', async () => {
     const node = await open();
     const crowd = admin('crowd');
     await Promise.all(

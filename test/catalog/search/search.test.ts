@@ -40,7 +40,7 @@ for (const { name: storeName, skip, open } of DOCUMENT_STORES) {
     const find = async (node: SearchNode, reader: CatalogReader, query: string) =>
       namesOf(await node.search.agents(reader, { query }));
 
-    it('finds what was deployed before it was asked, on whichever node, at the first search and later', async () => {
+    it('finds every agent that was deployed before the search, on any node, at the first search and later', async () => {
       await deploy(agentYaml('basalt-cutter', 'Cuts basalt'));
       assert.deepEqual(await find(one, ada, 'basalt'), ['basalt-cutter']);
       assert.deepEqual(await find(two, ada, 'basalt'), ['basalt-cutter']);
@@ -59,7 +59,7 @@ for (const { name: storeName, skip, open } of DOCUMENT_STORES) {
       assert.equal(all.length, 50);
     });
 
-    it('finds nothing by what was deleted, paused into the archive, or said by an older version', async () => {
+    it('finds nothing by the text of deleted, archived or older versions', async () => {
       const id = await deploy(agentYaml('marble-one', 'Carves feldspar'));
       const other = await deploy(agentYaml('marble-two', 'Carves feldspar'));
       assert.deepEqual(await find(two, ada, 'feldspar'), ['marble-one', 'marble-two']);

@@ -35,7 +35,7 @@ describe('answers that a shell sources', NEEDS_SHELLS, () => {
   for (const shell of [['dash'], ['busybox', 'sh']]) {
     const resolved = shell.map((word, index) => (index === 0 ? `/usr/bin/${word}` : word));
 
-    test(`hold any word as it is, and run nothing (${shell.join(' ')})`, async () => {
+    test(`hold any text as it is, and run nothing (${shell.join(' ')})`, async () => {
       await using place = await privateDirectory();
       const file = join(place.path, 'answer');
       const property = fc.property(

@@ -96,7 +96,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       return loop.results;
     };
 
-    test(`keeps the tail of what a command floods, half of the bound for each stream, and what is within it whole (${shell})`, async () => {
+    test(`keeps the tail of a long output, half of the bound for each stream, and a short output whole (${shell})`, async () => {
       const flood = 'yes aaaaaaa | head -c 3000000; printf END; yes bbbbbbb | head -c 3000000 >&2; printf FIN >&2';
       const [result] = await results(dispatch('sh', ['-c', flood], { max_output_bytes: 1_000 }));
       assert.equal(result?.truncated, true);
@@ -121,7 +121,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       assert.deepEqual(await readdir(place.path), []);
     });
 
-    test(`is not held up by what a command leaves behind (${shell})`, async () => {
+    test(`is not delayed by processes that a command leaves behind (${shell})`, async () => {
       const [left, hidden] = await results(
         dispatch('sh', ['-c', 'sleep 600 & echo done']),
         dispatch('sh', ['-c', 'setsid sleep 15 & sleep 1; echo done']),

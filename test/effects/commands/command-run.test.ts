@@ -168,7 +168,7 @@ describe('a shell command', () => {
 });
 
 describe('the effect command.run', () => {
-  test('runs what a System state asks for', async () => {
+  test('runs the command of a System state', async () => {
     const input = CommandInput.parse({
       ...{ execution_id: RUN, state_name: 'TEST', command: 'echo $GREETING $SVC_STATE; pwd', env: { GREETING: 'hi' } },
       ...{ workspace: { volume_id: RUN, implicit: true }, timeout_ms: 5_000 },

@@ -126,7 +126,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     assert.doesNotMatch(processes(), /sleep 706/);
   });
 
-  test('ends what a command left, in time or not, and nothing fails behind it', async () => {
+  test('ends processes that a command left, and later commands are not affected', async () => {
     const engine = new ContainerEngine({
       ...{ location: { socketPath: podman.socketPath }, clock: systemClock, patienceMs: 5_000 },
     });

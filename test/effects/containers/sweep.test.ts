@@ -57,7 +57,7 @@ describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => 
     await one.stop();
   });
 
-  test('passes come by themselves, and one that fails does not end them', async () => {
+  test('passes run periodically, and one that fails does not end them', async () => {
     const effectId = randomUUID();
     await bench.run(sh('true'), { effectId });
     let asked = 0;

@@ -134,7 +134,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.equal(await who({ strategy: 'cost-optimized', default_provider: 'a' }), 'a');
   });
 
-  test('a configuration that names what is not there is refused at start', async () => {
+  test('a configuration that names an unknown alias or provider is refused at start', async () => {
     const broken = { providers: two([model('m', { fallback_alias: 'nobody' })], [model('n')]) };
     assert.match((await failureOf(broken)).message, /fallback_alias: no model has the alias "nobody"/);
     const selection = { fallback_provider: 'ghost' };

@@ -45,7 +45,7 @@ describe('workflow volumes of a program', () => {
     assert.equal(String(await volumes.volumes.files.read('acme', shared, 'b')), 'ours\n');
   });
 
-  test('what cannot be enforced or had is refused by name', async () => {
+  test('a mount that cannot be enforced or found is refused by name', async () => {
     const path = await bench.script('#!/bin/sh\n');
     const id = await volumes.volume();
     const run = (...mounts: ReturnType<typeof mount>[]) => bench.run({ path, mounts, execution_id: 'e4' });

@@ -85,7 +85,7 @@ describe('agent.start and workflow.start', () => {
     assert.deepEqual(started, [agentInput, workflowInput]);
   });
 
-  test('what is optional may be left out', async () => {
+  test('optional fields may be absent', async () => {
     const { agent, workflow, started } = book();
     const { execution_id, notify } = agentInput;
     await run(agent, {
@@ -128,7 +128,7 @@ describe('agent.start and workflow.start', () => {
     assert.deepEqual(started, []);
   });
 
-  test('what is not deployed is named', async () => {
+  test('the error names an agent or workflow that is not deployed', async () => {
     const { agent, workflow } = book(new SvcError('not_found', 'secret detail'));
     await assert.rejects(run(agent, agentInput), code('not_found', /^agent "writer" is not deployed in this tenant$/));
     await assert.rejects(run(workflow, workflowInput), code('not_found', /^workflow "release" is not deployed/));

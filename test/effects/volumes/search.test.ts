@@ -57,7 +57,7 @@ describe('a search in a volume', () => {
     assert.equal((await files.glob('acme', id, '/', '**')).ended_by, null);
   });
 
-  test('skips what is not text, too large, or no file; pipes never block it', async () => {
+  test('skips binary and too large files and what is no file; pipes never block it', async () => {
     const { id, directory } = await tree({
       text: 'needle',
       binary: 'needle\0',

@@ -82,7 +82,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-describe('generating from plain words', () => {
+describe('generating from a description in plain text', () => {
   let scene: IntentNode;
   before(async () => {
     scene = await IntentNode.start(RULES);

@@ -55,7 +55,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     assert.ok(ended.duration_ms > 0);
   });
 
-  test('without a formatter the answer is what was printed, with the inputs as the program read them', async () => {
+  test('without a formatter the answer is the printed output, with the inputs as the program read them', async () => {
     const inputs = { 'odd "name"': ['$(id)', "it's", '{{intent}}', 'ü\n'] };
     const ended = await scene.reach('print what you got', { inputs });
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
@@ -128,7 +128,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     );
   });
 
-  test('a cancelled one has failed; what is no pipeline has no such status', async () => {
+  test('a cancelled pipeline has failed; another run has no pipeline status', async () => {
     const { pipeline_execution_id: id } = await scene.start('wait for long');
     const cancelled = await scene.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
     assert.equal(cancelled.status, 200, cancelled.text);

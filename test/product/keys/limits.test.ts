@@ -43,7 +43,7 @@ describe('limits and secrets of users on a node with an identity provider', () =
     await as('alphaUser', 'POST', `/v1/executions/${two.body.execution_id}/cancel`);
   });
 
-  test('what is set at run time refuses with Retry-After, is seen in usage, and is gone when it is taken back', async () => {
+  test('a limit that is set at run time refuses with Retry-After, shows in usage, and is gone when it is removed', async () => {
     const agent = await node.deploy(agentYaml('reader'), await realms.headers('alphaAdmin'));
     const target = { tenant: 'alpha', subject: 'andy' };
     await as('operator', 'PUT', OVERRIDES, { ...target, rates: { agent_executions: { month: 0 } } });

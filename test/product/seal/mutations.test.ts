@@ -26,7 +26,7 @@ interface Trial {
   readonly door: Door;
 }
 
-describe(`${COUNT} mutations of a stranger's envelopes`, () => {
+describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
   let at: SealNode;
   let loot: Loot;
   let agents: readonly IndependentAgent[];

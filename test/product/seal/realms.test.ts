@@ -37,7 +37,7 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
 
   const isDoor = (door: Door, http: number, grpc: string): number | string => (door.transport === 'REST' ? http : grpc);
 
-  test('attesting needs the bearer of a caller of the tenant who may run', async () => {
+  test('attesting needs the bearer of a caller of the tenant with the right to run', async () => {
     for (const door of outer) {
       const status = async (headers?: Headers) => {
         const answer = await door.attest(new IndependentAgent(running), {}, headers);
@@ -102,7 +102,7 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
     }
   });
 
-  test('the internal address asks for no bearer: the envelope stands for itself, the capability token attests', async () => {
+  test('the internal address needs no bearer: the envelope authenticates the call, the capability token attests', async () => {
     const agent = await at.attested(running, outer[0] ?? assert.fail());
     for (const door of inner) {
       const { result, text } = await door.invoke(agent.call(door.name, 'svc.tools.list', {}));

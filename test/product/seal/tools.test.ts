@@ -159,7 +159,7 @@ function only({ target_content, replacement_content }: Args): Args {
   return { target_content, replacement_content };
 }
 
-describe('tools over SEAL, on a node, by one table for all doors', () => {
+describe('tools over SEAL, on a node, by one table for all interfaces', () => {
   let at: SealNode;
   let doors: readonly Door[];
   const executions = new Map<Kind, Identified>();
@@ -285,7 +285,7 @@ describe('tools over SEAL, on a node, by one table for all doors', () => {
     }
   });
 
-  test('trouble of the node itself is 500 -32603 over REST, INTERNAL over gRPC, and tells nothing', async () => {
+  test('an internal failure is 500 -32603 over REST, INTERNAL over gRPC, without details', async () => {
     const is = await at.begin('hands');
     const home = join(at.node.directory, 'data', 'volumes');
     for (const door of doors) {

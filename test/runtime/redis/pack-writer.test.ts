@@ -91,7 +91,7 @@ test('a message that was not written is sent again by another writer', async () 
   assert.deepEqual(await again, { kind: 'accepted', seq: 7 });
 });
 
-test('a writer that is closed for one caller still answers those who come back later', async () => {
+test('a writer that one caller closes still answers callers that reopen it later', async () => {
   const { append, next, calls } = underTest();
   const first = assert.rejects(append('a'), unavailable);
   const one = await next();

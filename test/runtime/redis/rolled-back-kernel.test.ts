@@ -213,7 +213,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
       assert.equal((await listed('one'))?.ended, true);
     }));
 
-  it('a timer that had fired fires again when the store lost that, also where nothing else was lost', () =>
+  it('a fired timer fires again when the store lost that commit, also when it lost nothing else', () =>
     scene(async ({ runtime, store, save, goBack, valueAt }) => {
       await runtime.client.tell(one, 'AddLater', { by: 7, afterMs: 400 });
       await waitUntil('the timer is set', async () => (await runtime.client.read(one)) !== null);

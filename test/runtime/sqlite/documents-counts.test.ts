@@ -51,7 +51,7 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
 );
 
 describe('counts kept ready on SQLite', () => {
-  test('after any writes they are the counts of what is stored, whatever is asked', async (context) => {
+  test('after any writes the counts equal those of the stored documents, for any query', async (context) => {
     const documents = await opened(context);
     const ready = await documents.collection<Run>(COUNTED);
     const counting = await documents.collection<Run>(PLAIN);
@@ -78,7 +78,7 @@ describe('counts kept ready on SQLite', () => {
     await fc.assert(fc.asyncProperty(fc.array(write, { minLength: 1, maxLength: 12 }), asked, check), { numRuns: 150 });
   });
 
-  test('what was stored before they were wanted is counted', async (context) => {
+  test('documents that were stored before a count was kept are counted', async (context) => {
     const documents = await opened(context);
     const before = await documents.collection<Run>(PLAIN);
     await before.insert({ tenant: 'acme', id: 'a', version: 1, removed: false, note: 'n1' });
@@ -91,7 +91,7 @@ describe('counts kept ready on SQLite', () => {
     assert.equal(await ready.count({ tenant: 'acme', where: { note: 'n2' } }), 1);
   });
 
-  test('after kill -9 in the middle of writes they are the counts of what is stored', async (context) => {
+  test('after kill -9 in the middle of writes the counts equal those of the stored documents', async (context) => {
     for (let round = 0; round < 3; round += 1) {
       const directory = await mkdtemp(join(tmpdir(), 'svc-counts-'));
       context.after(() => rm(directory, { recursive: true }));

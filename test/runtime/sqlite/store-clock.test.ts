@@ -48,7 +48,7 @@ describe('the clock of the embedded store', () => {
     );
   });
 
-  it('is the wall clock as long as nobody sets that, and comes back to it', () => {
+  it('follows the wall clock while it is not changed, and returns to it', () => {
     const hands = new Hands();
     const clock = new StoreClock(hands, 0);
     hands.pass(YEAR);

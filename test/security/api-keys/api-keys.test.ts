@@ -46,7 +46,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual({ ...again, last_used_at: null }, { ...shown, last_used_at: null });
     });
 
-    test('what is cut, changed, revoked, expired or unknown gets one answer: unauthenticated', async () => {
+    test('a truncated, changed, revoked, expired or unknown key gets one answer: unauthenticated', async () => {
       const { keys, clock } = await node(documents);
       const owner = person({ subject: 'owner-2' });
       const [live, gone, short] = [
@@ -126,7 +126,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(warned, []);
     });
 
-    test('the last use is told to the minute, without a write for every call', async () => {
+    test('the last use is recorded to the minute, without a write for every call', async () => {
       const { keys, clock, stored } = await node(documents);
       const owner = person({ subject: 'owner-5' });
       const made = await keys.create(owner, { name: 'used' });

@@ -60,7 +60,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       return { overrides, tiers, usage, bound, clock, audited };
     }
 
-    test('a user’s comes before its tenant’s before the tier’s, and each before what the settings say there', async () => {
+    test('a user’s rate has priority over its tenant’s, that over the tier’s, and each over the settings', async () => {
       const tenant = 'order';
       const ada = user({ tenant });
       const { overrides, bound } = await node({
@@ -106,7 +106,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       await other.tiers.take(ada, 'agent_executions');
     });
 
-    test('usage shows what was taken of each bound, until when, and takes nothing', async () => {
+    test('usage shows the used units of each bound, until when, and takes none', async () => {
       const { tiers, usage } = await node({}, new ManualClock());
       const ada = user({ tenant: 'used' });
       await tiers.take(ada, 'agent_executions');

@@ -111,7 +111,7 @@ test('a refused envelope names the session its token claims, and echoes an id on
   assert.equal((await refusalOf({ ...at.envelope(), security_token: 'x' })).claimed, null);
 });
 
-test('what is signed must be one JSON-RPC call, read in one way', async () => {
+test('the signed bytes must be one JSON-RPC call that can be read in one way', async () => {
   const good = (text: string): Buffer => Buffer.from(text);
   const text = JSON.stringify(callOf(1));
   const malformed: (object | Buffer)[] = [

@@ -49,7 +49,7 @@ describe('secrets of tenants in files', () => {
     };
   }
 
-  test('what was put in is what secret:PATH resolves to, whatever it holds, and no answer shows it', async () => {
+  test('secret:PATH resolves to the stored value, whatever it holds, and no answer shows it', async () => {
     const { store, read, audited } = await scene();
     for (const [n, value] of ['hunter2', 'a\nb\n', 'crlf\r\n', '\n', 'ümläut', 'x'.repeat(65_000)].entries()) {
       const view = await store.put(operator, `db/value-${n}`, value, 'any');
@@ -77,7 +77,7 @@ describe('secrets of tenants in files', () => {
     assert.ok(!(await readFile(join(directory, 'deep/er/key@record'), 'utf8')).includes('hunter'));
   });
 
-  test('what a killed process left half written goes with the next change, and what is being written stays', async () => {
+  test('a draft of a killed process is removed with the next change, and a write in progress stays', async () => {
     const first = await scene();
     await first.store.put(admin('acme'), 'db/key', 'hunter2', 'any');
     await first.store.put(operator, 'other/key', 'hunter2', 'any');

@@ -165,7 +165,7 @@ for (const scheme of ['standard-webhooks', 'stripe', 'slack']) {
       }
     });
 
-    test('what is no time in whole seconds is refused', async () => {
+    test('a time that is no whole number of seconds is refused', async () => {
       const header = scheme === 'stripe' ? 'stripe-signature' : (vector.signedHeaders.at(-1) ?? '');
       const value = vector.headers[header] ?? '';
       const seconds = String(vector.sentAt / 1_000);

@@ -84,7 +84,7 @@ export const AGENT_ROWS: readonly Row[] = [
   },
   { tool: 'svc.agent.export', what: 'knows no unknown name', args: { name: 'nobody' }, gives: noAgent },
   {
-    ...{ tool: 'svc.agent.export', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.agent.export', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ name: (await at.agent()).agent_id }),
     gives: noAgent,
   },
@@ -99,7 +99,7 @@ export const AGENT_ROWS: readonly Row[] = [
   },
   { tool: 'svc.agent.delete', what: 'knows no unknown id', args: (at) => ({ agent_id: at.unknown }), gives: noAgent },
   {
-    ...{ tool: 'svc.agent.delete', what: 'lets a stranger delete nothing', by: 'stranger' },
+    ...{ tool: 'svc.agent.delete', what: 'lets a caller of another tenant delete nothing', by: 'stranger' },
     args: async (at) => ({ agent_id: (await at.agent()).agent_id }),
     gives: noAgent,
   },
@@ -151,7 +151,13 @@ export const AGENT_ROWS: readonly Row[] = [
       assert.deepEqual(Object.keys(listOf(agents)[0] ?? {}), ['id', 'name', 'version', 'status', 'labels']);
     },
   },
-  { tool: 'svc.agent.list', what: 'shows a stranger its own', by: 'stranger', args: {}, gives: has({ agents: [] }) },
+  {
+    tool: 'svc.agent.list',
+    what: 'shows a caller of another tenant its own objects alone',
+    by: 'stranger',
+    args: {},
+    gives: has({ agents: [] }),
+  },
   {
     ...{ tool: 'svc.agent.logs', what: 'shows changes and ends of executions, newest first' },
     args: async (at) => {
@@ -194,7 +200,7 @@ export const AGENT_ROWS: readonly Row[] = [
   { tool: 'svc.agent.logs', what: 'knows no unknown id', args: (at) => ({ agent_id: at.unknown }), gives: noAgent },
   { tool: 'svc.agent.logs', what: 'knows no unknown name', args: { agent_id: 'nobody' }, gives: noAgent },
   {
-    ...{ tool: 'svc.agent.logs', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.agent.logs', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ agent_id: (await at.agent()).agent_id }),
     gives: noAgent,
   },

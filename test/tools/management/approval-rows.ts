@@ -51,7 +51,7 @@ export const APPROVAL_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.approval.list', what: 'shows a stranger its own', by: 'stranger' },
+    ...{ tool: 'svc.approval.list', what: 'shows a caller of another tenant its own objects alone', by: 'stranger' },
     args: async (at) => {
       await at.approval();
       return {};

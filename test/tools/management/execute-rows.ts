@@ -69,7 +69,7 @@ export const EXECUTE_ROWS: readonly Row[] = [
     gives: ['not_found', /pipeline execution not found/],
   },
   {
-    ...{ tool: 'svc.execute.status', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.execute.status', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ pipeline_execution_id: await running(at) }),
     gives: noRun,
   },
@@ -97,7 +97,7 @@ export const EXECUTE_ROWS: readonly Row[] = [
     gives: noRun,
   },
   {
-    ...{ tool: 'svc.execute.wait', what: 'tells a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.execute.wait', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await running(at) }),
     gives: noRun,
   },

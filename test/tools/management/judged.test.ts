@@ -12,7 +12,7 @@ describe('svc.workflow.create', () => {
   });
   after(() => world[Symbol.asyncDispose]());
 
-  test('tells what every judge said when one refuses, and registers nothing', async () => {
+  test('reports what every judge said when one refuses, and registers nothing', async () => {
     const name = at.name();
     await at.ok('svc.agent.create', { manifest_yaml: at.agentYaml('strict-judge') });
     const outcome = await world.call('svc.workflow.create', {

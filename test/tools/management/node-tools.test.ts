@@ -21,7 +21,7 @@ describe('svc.system, svc.schema and svc.runtime', () => {
   });
   after(() => at[Symbol.asyncDispose]());
 
-  test('svc.system.info tells version, health and the tools of the caller', async () => {
+  test('svc.system.info shows version, health and the tools of the caller', async () => {
     const { version, status, capabilities } = await at.ok('svc.system.info', {});
     assert.deepEqual([version, status], ['0', 'healthy']);
     assert.ok(Array.isArray(capabilities));

@@ -89,12 +89,12 @@ const rowsOf = ({ tool, make, ofProduct }: Searching): readonly Row[] => {
       gives: (result) => assert.ok(namesIn(result).includes(ofProduct.name)),
     },
     {
-      ...{ tool, what: 'leaves out what ships with the product when told to' },
+      ...{ tool, what: 'excludes what ships with the product when that is asked for' },
       args: { query: ofProduct.query, include_platform_templates: false },
       gives: (result) => assert.ok(!namesIn(result).includes(ofProduct.name)),
     },
     {
-      ...{ tool, what: 'shows a stranger nothing of another tenant', by: 'stranger' },
+      ...{ tool, what: 'shows a caller nothing of another tenant', by: 'stranger' },
       args: async (at) => ({ query: await make(at, { description: POEMS }), include_platform_templates: false }),
       gives: has({ results: [], total: 0 }),
     },

@@ -45,7 +45,7 @@ export const TASK_ROWS: readonly Row[] = [
   },
   { tool: 'svc.task.execute', what: 'knows no unknown agent', args: { agent_id: 'nobody' }, gives: noAgent },
   {
-    ...{ tool: 'svc.task.execute', what: 'starts nothing for a stranger', by: 'stranger' },
+    ...{ tool: 'svc.task.execute', what: 'starts nothing for a caller of another tenant', by: 'stranger' },
     args: async (at) => ({ agent_id: (await at.agent()).agent_id }),
     gives: noAgent,
   },
@@ -61,7 +61,7 @@ export const TASK_ROWS: readonly Row[] = [
   },
   { tool: 'svc.task.status', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
-    ...{ tool: 'svc.task.status', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.task.status', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },
@@ -102,13 +102,13 @@ export const TASK_ROWS: readonly Row[] = [
   },
   { tool: 'svc.trace.get', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
-    ...{ tool: 'svc.trace.get', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.trace.get', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },
   { tool: 'svc.trace.why', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
-    ...{ tool: 'svc.trace.why', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.trace.why', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },
@@ -130,7 +130,7 @@ export const TASK_ROWS: readonly Row[] = [
     },
     { tool, what: 'knows no unknown id', args: unknownTask, gives: noTask },
     {
-      ...{ tool, what: 'lets a stranger wait for nothing', by: 'stranger' },
+      ...{ tool, what: 'lets a caller of another tenant wait for nothing', by: 'stranger' },
       args: async (at) => ({ execution_id: await at.endedTask() }),
       gives: noTask,
     },
@@ -182,7 +182,7 @@ export const TASK_ROWS: readonly Row[] = [
     gives: has({ executions: [] }),
   },
   {
-    ...{ tool: 'svc.task.list', what: 'shows a stranger its own', by: 'stranger' },
+    ...{ tool: 'svc.task.list', what: 'shows a caller of another tenant its own objects alone', by: 'stranger' },
     args: async (at) => {
       await at.endedTask();
       return { limit: 20 };
@@ -214,7 +214,7 @@ export const TASK_ROWS: readonly Row[] = [
   },
   { tool: 'svc.task.logs', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
-    ...{ tool: 'svc.task.logs', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.task.logs', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },
@@ -233,7 +233,7 @@ export const TASK_ROWS: readonly Row[] = [
   },
   { tool: 'svc.task.cancel', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
-    ...{ tool: 'svc.task.cancel', what: 'lets a stranger cancel nothing', by: 'stranger' },
+    ...{ tool: 'svc.task.cancel', what: 'lets a caller of another tenant cancel nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.runningTask() }),
     gives: noTask,
   },
@@ -254,7 +254,7 @@ export const TASK_ROWS: readonly Row[] = [
   },
   { tool: 'svc.task.remove', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
-    ...{ tool: 'svc.task.remove', what: 'lets a stranger remove nothing', by: 'stranger' },
+    ...{ tool: 'svc.task.remove', what: 'lets a caller of another tenant remove nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },

@@ -155,7 +155,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
   },
   { tool: 'svc.workflow.export', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
-    ...{ tool: 'svc.workflow.export', what: 'shows a stranger nothing', by: 'stranger' },
+    ...{ tool: 'svc.workflow.export', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
     gives: noWorkflow,
   },
@@ -191,7 +191,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
   },
   { tool: 'svc.workflow.delete', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
-    ...{ tool: 'svc.workflow.delete', what: 'lets a stranger delete nothing', by: 'stranger' },
+    ...{ tool: 'svc.workflow.delete', what: 'lets a caller of another tenant delete nothing', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
     gives: noWorkflow,
   },
@@ -256,7 +256,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
   },
   {
     tool: 'svc.workflow.list',
-    what: 'shows a stranger its own',
+    what: 'shows a caller of another tenant its own objects alone',
     by: 'stranger',
     args: {},
     gives: has({ workflows: [] }),

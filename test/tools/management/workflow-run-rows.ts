@@ -68,7 +68,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
   },
   { tool: 'svc.workflow.run', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
-    ...{ tool: 'svc.workflow.run', what: 'starts nothing for a stranger', by: 'stranger' },
+    ...{ tool: 'svc.workflow.run', what: 'starts nothing for a caller of another tenant', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
     gives: noWorkflow,
   },
@@ -118,7 +118,11 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
     ...{ args: { workflow_id: 'nothing' }, gives: has({ executions: [], total: 0 }) },
   },
   {
-    ...{ tool: 'svc.workflow.executions.list', what: 'shows a stranger its own', by: 'stranger' },
+    ...{
+      tool: 'svc.workflow.executions.list',
+      what: 'shows a caller of another tenant its own objects alone',
+      by: 'stranger',
+    },
     ...{ args: {}, gives: has({ executions: [], total: 0 }) },
   },
   {
@@ -139,7 +143,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
     (tool): Row[] => [
       { tool, what: 'knows no unknown id', args: unknownRun, gives: noRun },
       {
-        ...{ tool, what: 'shows a stranger nothing', by: 'stranger' },
+        ...{ tool, what: 'shows a caller of another tenant nothing', by: 'stranger' },
         args: async (at) => ({ execution_id: await at.endedRun() }),
         gives: noRun,
       },
@@ -147,7 +151,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
   ),
   ...['svc.workflow.executions.get', 'svc.workflow.status'].flatMap((tool): Row[] => [
     {
-      ...{ tool, what: 'shows a stranger nothing of a tenant it names', by: 'stranger' },
+      ...{ tool, what: 'shows a caller nothing of another tenant that it names', by: 'stranger' },
       args: async (at) => ({ execution_id: await at.endedRun(), tenant_id: at.tenant }),
       gives: noRun,
     },
@@ -221,7 +225,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.workflow.signal', what: 'says false when it waits for nobody' },
+    ...{ tool: 'svc.workflow.signal', what: 'says false when it waits for no person' },
     args: async (at) => ({ execution_id: await at.endedRun(), response: 'yes' }),
     gives: word('signalled', /waits for no human/),
   },
@@ -253,7 +257,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
       gives: word(name, /^workflow execution not found$/),
     },
     {
-      ...{ tool, what: 'says a stranger the same', by: 'stranger' },
+      ...{ tool, what: 'answers a caller of another tenant the same', by: 'stranger' },
       args: async (at) => ({ execution_id: await at.waitingRun(), ...more }),
       gives: word(name, /^workflow execution not found$/),
     },

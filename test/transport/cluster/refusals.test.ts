@@ -297,7 +297,7 @@ describe('a fleet that is not open to all', { timeout: 60_000 }, () => {
     client.close();
   });
 
-  test('attestations beyond the bound are RESOURCE_EXHAUSTED and say when to come back', async () => {
+  test('attestations beyond the bound are RESOURCE_EXHAUSTED and name a time to retry', async () => {
     await using at = await fleetNode({ limits: { attestations: 2 } });
     const client = new PageClient(at.address);
     const asked = Array.from({ length: 50 }, (_, number) => new IndependentWorker(`w-${number}`, client).attest());

@@ -17,7 +17,7 @@ async function healthScene() {
 }
 
 describe('grpc.health.v1.Health', () => {
-  test('tells the readiness of the server and of each service, as it is now', async () => {
+  test('reports the readiness of the server and of each service, as it is now', async () => {
     const { it, client, check } = await healthScene();
     await using _ = it;
     for (const name of NAMES) assert.deepEqual((await check(name)).answer, { status: 'SERVING' });

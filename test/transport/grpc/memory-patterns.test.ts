@@ -93,7 +93,7 @@ describe('learned patterns over gRPC, REST and the command line of one node', ()
     assert.deepEqual((await query({ min_success_score: 0.9 })).patterns, []);
   });
 
-  test('what is malformed is INVALID_ARGUMENT or 400, and names the field', async () => {
+  test('a malformed request is INVALID_ARGUMENT or 400, and names the field', async () => {
     const calls = [
       [await query({ error_signature: '' }), 'error_signature'],
       [await query({ limit: 0 }), 'limit'],

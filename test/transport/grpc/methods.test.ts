@@ -155,7 +155,7 @@ describe('methods of SvcRuntime behind an identity provider', await needsSandbox
       assert.equal(answer.code, exempt ? served(name) : 'UNAUTHENTICATED');
     });
 
-    test(`${name} with a token of a stranger's key is UNAUTHENTICATED, exempt or not`, async () => {
+    test(`${name} with a token of an unknown key is UNAUTHENTICATED, exempt or not`, async () => {
       const answer = await method(client, await bearer({ svc_role: 'svc:admin' }, { by: stranger }));
       assert.equal(answer.code, 'UNAUTHENTICATED');
       assert.equal(answer.details, 'A valid bearer token is needed.');

@@ -114,7 +114,7 @@ describe('events over gRPC', () => {
     assert.equal((await over).code, 'INTERNAL');
   });
 
-  test('errors that may pass say when to come back', async () => {
+  test('temporary errors name a time to retry', async () => {
     await using it = await grpcServer();
     it.executions.failure = new SvcError('mailbox_full', undefined, { retryAfterMs: 1_500 });
     const run = await ended(it.client.executeAgent(request(it.agentId)));

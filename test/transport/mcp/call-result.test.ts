@@ -42,7 +42,7 @@ describe('what a session answers, as MCP says it', () => {
     ]);
   });
 
-  test('a limit that was reached before the session is told as tools tell it', () => {
+  test('a limit that was reached before the session is reported as tools report it', () => {
     const { structuredContent, isError } = errorResult(new SvcError('rate_limited', 'too many', { retryAfterMs: 900 }));
     assert.equal(isError, true);
     const error = { reason: 'RateLimitExceeded', message: 'too many', retry_after_ms: 900 };

@@ -53,7 +53,7 @@ describe('a client written by hand, against /mcp', () => {
     assert.match(wrong.body.error.message, /Unsupported protocol version/);
   });
 
-  test('ids come back as they were sent, whatever they are', async () => {
+  test('request ids are returned unchanged, whatever they are', async () => {
     for (const id of [0, -1, 9_007_199_254_740_991, '', '1', 'ü'.repeat(100), 'x'.repeat(5_000)]) {
       const { body } = await post(at.url, callOf('wild.echo', { text: 'x' }, id));
       assert.deepEqual([body.id, body.result?.isError], [id, false]);
@@ -101,7 +101,7 @@ describe('a client written by hand, against /mcp', () => {
     assert.match(JSON.stringify(body), /not_found|unknown|not offered|nknown tool/i);
   });
 
-  test('other methods, types and bodies are refused in words', async () => {
+  test('other methods, types and bodies are refused with a message', async () => {
     const authorization = 'Bearer operator';
     for (const method of ['GET', 'DELETE', 'PUT']) {
       const response = await fetch(at.url, { method, headers: { authorization, accept: 'text/event-stream' } });

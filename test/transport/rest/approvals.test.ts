@@ -98,7 +98,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.deepEqual([payload, feedback], ['rejected', 'no tests']);
     });
 
-    test('a second answer is 409, and what is resolved is shown as gone with 200', async () => {
+    test('a second answer is 409, and a resolved approval is shown as gone with 200', async () => {
       const id = await ask();
       await post(`${PENDING}/${id}/approve`, {});
       const late = await post(`${PENDING}/${id}/reject`, { reason: 'late' });

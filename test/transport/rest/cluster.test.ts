@@ -19,7 +19,7 @@ const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: { observabil
 const yaml = (body: string): RequestInit => ({ body, headers: { 'content-type': 'application/yaml' } });
 
 describe('the fleet over REST', () => {
-  it('status: this node, nodes by status, pools with what nobody serves', async () => {
+  it('status: this node, nodes by status, pools with the partitions that no node serves', async () => {
     await using at = await fleet().open();
     const { status, body } = await at.call('GET', '/v1/cluster/status');
     assert.equal(status, 200);
@@ -111,7 +111,7 @@ describe('the fleet over REST', () => {
     assert.equal(long.status, 400);
   });
 
-  it('a node that lives cannot be forgotten, one that is gone can', async () => {
+  it('a live node cannot be removed, one that is gone can', async () => {
     const { peers, open } = fleet();
     await using at = await open();
     const refused = await at.call('DELETE', '/v1/cluster/nodes/beta');
@@ -227,7 +227,7 @@ describe('faults over REST', () => {
     { kind: 'freeze-node', node: 'beta', ms: 60_001 },
     { kind: 'kill-node', node: 'beta', ms: 5 },
   ];
-  it('what is asked for in a wrong way is 400 and does nothing', async () => {
+  it('an invalid request is 400 and does nothing', async () => {
     await using at = await fleet().open();
     for (const body of wrong) {
       assert.equal((await at.postJson('/v1/chaos/faults', body)).status, 400, JSON.stringify(body));

@@ -29,7 +29,7 @@ describe('the table of errors over REST', () => {
     });
   }
 
-  it('what is no error of ours is 500 and says nothing', async () => {
+  it('an unexpected error is 500 without details', async () => {
     await using at = await restServer();
     for (const thrown of [
       new Error('secret'),

@@ -15,7 +15,7 @@ describe('what the scopes of API keys reach', () => {
     );
   });
 
-  test('starting is a matter of executions, whatever is started, and generating one of what is made', () => {
+  test('starting belongs to the area of executions, whatever is started, and generating to that of the generated kind', () => {
     assert.equal(areaOfPath('/v1/agents/:id/execute', 'run'), 'executions');
     assert.equal(areaOfPath('/v1/workflows/:name/run', 'run'), 'executions');
     assert.equal(areaOfPath('/v1/agents/generate', 'run'), 'agents');

@@ -304,7 +304,7 @@ describe('components of the API description of a node with every part', () => {
     }
   });
 
-  it('have one name in requests and answers unless what may be sent is not what is answered', async () => {
+  it('share one component between requests and answers unless these differ', async () => {
     const { schemas } = (await describedNode()).document.components;
     for (const name of Object.keys(schemas).filter((one) => one.endsWith('Input'))) {
       const answered = schemas[name.slice(0, -'Input'.length)];

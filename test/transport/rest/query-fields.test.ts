@@ -15,7 +15,7 @@ test('a share of 0 to 1 is taken the way each client prints it', () => {
   assert.equal(scoreOf('1E-1'), 0.1);
 });
 
-test('what is no number, or none from 0 to 1, is refused', () => {
+test('a value that is no number from 0 to 1 is refused', () => {
   for (const text of [
     '',
     ' ',

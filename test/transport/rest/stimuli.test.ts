@@ -187,7 +187,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.equal((await get('/v1/stimuli/nope')).status, 400);
     });
 
-    test('direct routes are put, listed and removed; a stored one comes before the settings', async () => {
+    test('direct routes are put, listed and removed; a stored one has priority over the settings', async () => {
       const put = (source: string, body: unknown, user = 'alice') =>
         at.call('PUT', `/v1/stimuli/routes/${source}`, {
           body: JSON.stringify(body),

@@ -200,7 +200,7 @@ describe('event stream', () => {
     await until('the follow to end', () => at.executions.following === 0);
   });
 
-  it('closing the server ends streams with a hint to come back', async () => {
+  it('closing the server ends streams with a hint to reconnect', async () => {
     await using at = await restServer({ limits: { reconnectMs: 1_234 } });
     const raw = await rawStream(at.port, await at.startRun());
     await until('the stream to be open', () => raw.text().includes('text/event-stream'));
@@ -211,7 +211,7 @@ describe('event stream', () => {
     assert.equal(at.executions.following, 0);
   });
 
-  it('a stream whose source breaks ends with a hint to come back', async () => {
+  it('a stream whose source breaks ends with a hint to reconnect', async () => {
     await using at = await restServer();
     const id = await at.startRun();
     const raw = await rawStream(at.port, id);

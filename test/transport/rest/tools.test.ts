@@ -59,7 +59,7 @@ describe('/v1/tools', () => {
     assert.equal(body.isError, false);
   });
 
-  test('what a tool reports as its failure is a 200 with isError and the code', async () => {
+  test('a failure that a tool reports is a 200 with isError and the code', async () => {
     const { status, body } = await call('wild.error', {});
     const { result } = await mcp('wild.error', {});
     assert.deepEqual([status, body.isError, body], [200, true, result]);

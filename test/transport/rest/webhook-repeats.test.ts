@@ -110,7 +110,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
         assert.deepEqual((await again).body, { ...(await first).body, duplicate: true });
       });
 
-      test(`${scheme}: a repeat of one that cannot start fails as that does, so that its sender comes again`, async () => {
+      test(`${scheme}: a repeat of one that cannot start fails as that does, so that its sender tries again`, async () => {
         const source = `${scheme}-broken`;
         const gate = Promise.withResolvers<void>();
         node.hold.start = gate.promise;

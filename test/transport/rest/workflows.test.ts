@@ -76,7 +76,7 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
         return body.status === 'waiting_for_human_input' ? body : undefined;
       });
 
-    test('a manifest is deployed as YAML or JSON, once a version, and comes back as it was', async () => {
+    test('a manifest is deployed as YAML or JSON, once a version, and is returned unchanged', async () => {
       const name = fresh();
       const first = await deploy(manifest(name));
       assert.deepEqual([first.status, first.body.deployed, first.body.warnings], [200, true, []]);
@@ -107,7 +107,7 @@ for (const { name: store, missing, start } of AREA_KERNELS) {
       assert.equal((await get(`/v1/workflows/${name}`)).status, 404);
     });
 
-    test('a manifest that breaks rules is 422 with path and line, and validate tells the cures', async () => {
+    test('a manifest that breaks rules is 422 with path and line, and validate suggests fixes', async () => {
       const bad = manifest(fresh()).replace('target: GATE', 'target: GAET');
       const { status, body } = await deploy(bad);
       assert.deepEqual([status, body.error, body.details[0].line], [422, 'invalid_manifest', 10]);

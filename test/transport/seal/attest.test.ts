@@ -14,7 +14,7 @@ const ROWS: readonly Row[] = [
   ...ATTEST_ROWS,
   { what: 'an agent whose execution runs', is: [200, 'OK'] },
   {
-    what: 'an execution of another tenant, which is as one that never was',
+    what: 'an execution of another tenant, which answers as one that never existed',
     is: [404, 'NOT_FOUND'],
     message: UNKNOWN,
     running: (at) => at.start('running', 'alpha'),

@@ -111,7 +111,7 @@ export const ENVELOPE_ROWS: readonly EnvelopeRow[] = [
   },
   // Session expired or bad signature.
   {
-    what: 'a token of nobody',
+    what: 'a malformed token',
     is: UNAUTHENTICATED,
     envelope: (a) => ({ ...a.call(1, 'fs.read', READ), security_token: 'a.b.c' }),
   },

@@ -104,7 +104,7 @@ describe('calls of a session', () => {
     assert.equal(response.status, 200, await response.text());
   });
 
-  test('what is no envelope is a JSON-RPC error that names the field', async () => {
+  test('a body that is no envelope is a JSON-RPC error that names the field', async () => {
     for (const [body, field] of [
       ['{', /JSON/],
       ['[]', /object/],

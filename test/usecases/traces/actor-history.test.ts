@@ -83,7 +83,7 @@ describe('the past of an actor', () => {
     assert.doesNotMatch(JSON.stringify(await heard('Fail')), new RegExp(SECRET));
   });
 
-  test('says what a message changed, and what changed between two', async () => {
+  test('says what a message changed, and the difference between two messages', async () => {
     for (const note of ['1', '2', '3']) await tell('c', 'Pass', { along: [], note });
     const [first, , third] = (await history('c', 3)).map(({ message_id }) => message_id);
     assert.ok(first && third);

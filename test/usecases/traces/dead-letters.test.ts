@@ -101,7 +101,7 @@ describe('dead letters', () => {
     assert.doesNotMatch(JSON.stringify([letter, shown]), new RegExp(SECRET));
   });
 
-  test('a replay sends it to its actor again, once, and says who did it and why', async () => {
+  test('a replay sends a dead letter to its actor again, once, and records the caller and the reason', async () => {
     await eat('two', 'bread');
     await mend('two');
     const { id, message } = await letterOf('two');

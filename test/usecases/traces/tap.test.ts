@@ -97,7 +97,7 @@ describe('the tap', () => {
     assert.equal(first.delivery.to, 'link/acme/all');
   });
 
-  test('says how many deliveries it left out when there were too many', async () => {
+  test('says how many deliveries it dropped when there were too many', async () => {
     let reads = 0;
     const many = createTapApi({
       ...parts,

@@ -133,7 +133,7 @@ describe('a trace', () => {
     assert.equal(path.steps[0]?.message_id, path.root);
   });
 
-  test('that goes on in another one names it, and is named by it; only to readers who see it', async () => {
+  test('that continues in another one names it, and is named by it; only to readers who see it', async () => {
     const trace = newTrace();
     const [next, later] = [nextTrace(trace), nextTrace(nextTrace(trace))];
     await tell('lk1', 'Pass', { along: [] }, trace);
