@@ -1,35 +1,20 @@
-import { hash } from 'node:crypto';
-import type {
-  CallToolRequest,
-  CallToolResult,
-  GetPromptResult,
-  RequestId,
-  Tool,
-} from '@modelcontextprotocol/sdk/types.js';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ToolOutcome } from '../../manifests/tool/call.ts';
+import type { GetPromptResult, RequestId, Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { FastifyRequest } from 'fastify';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
-import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
-import { ERRORS, type ErrorCode, SvcError, toSvcError } from '../../runtime/errors.ts';
+import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import { type Json, jsonField } from '../../runtime/json.ts';
-import { callingSpan } from '../../runtime/tracing/trace-context.ts';
-import {
-  type Caller,
-  callerGrant,
-  callTool as callOf,
-  resultOf,
-  TOOL_NAME_CHARS,
-} from '../../usecases/caller-tools.ts';
-import type { InvokeAnswer } from '../../usecases/tool-sessions.ts';
+import { type Caller, callerGrant } from '../../usecases/caller-tools.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
 import { CALL_ACCESS } from '../rest/routes/tools.ts';
+import { INVALID_PARAMS, INVALID_REQUEST, type OnBug, PARSE_ERROR, RpcError, rpcErrorOf } from './json-rpc.ts';
 import { INSTRUCTIONS, listedPrompts, promptText } from './prompts.ts';
 import { listedResources, listedTemplates, resourceRead } from './resources.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
-import { aliasesOf, toolNamed } from './tool-aliases.ts';
+import { aliasesOf } from './tool-aliases.ts';
+import { answeredCall, callTool, inItsTrace, type ToolRequest } from './tool-call.ts';
 
 /** Largest body, bytes: the arguments of one call and their envelope. */
 const BODY_BYTES = 4 * 1024 * 1024;
@@ -62,25 +47,45 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
       schema: { hide: true },
     };
     scope.post('/mcp', route, async (request, reply) => {
-      const read = await messageOf(request.body, limits.jsonDepth);
-      if ('error' in read) return answerRpcError(reply, read.code, read.error);
       const gone = new AbortController();
       const onClose = (): void => {
         if (!reply.raw.writableFinished) gone.abort(new SvcError('cancelled', 'the client is gone'));
       };
       reply.raw.once('close', onClose);
-      const response = await answerMcp(mcp, {
-        headers: headersOf(request),
-        message: read.message,
-        caller: { identity: callerOf(request), trace: request.trace, signal: gone.signal },
-        version,
-        onBug: (error) => request.log.error({ err: error, trace: request.trace }, 'MCP request failed'),
-      });
+      const { status, type, text } = await answerMcp(mcp, parts, request, gone.signal);
       reply.raw.removeListener('close', onClose);
-      return send(reply, response);
+      reply.code(status);
+      return text === '' || type === null ? reply.send() : reply.type(type).send(text);
     });
     done();
   });
+}
+
+async function answerMcp(
+  mcp: McpParts,
+  { version, limits }: RestParts,
+  request: FastifyRequest,
+  signal: AbortSignal,
+): Promise<McpAnswer> {
+  const caller = { identity: callerOf(request), trace: request.trace, signal };
+  const onBug: OnBug = (error) => request.log.error({ err: error, trace: request.trace }, 'MCP request failed');
+  const taken = await takenOf(mcp, request, { depth: limits.jsonDepth, caller, version, onBug });
+  if ('status' in taken) return taken;
+  const sdk = await loadSdk();
+  return { status: 200, type: 'application/json', text: await answeredCall(sdk, mcp, caller, taken, onBug) };
+}
+
+async function takenOf(
+  mcp: McpParts,
+  request: FastifyRequest,
+  { depth, ...call }: Omit<McpCall, 'headers' | 'message'> & { readonly depth: number },
+): Promise<Taken> {
+  const read = await messageOf(request.body, depth);
+  // A call may wait for minutes, and many do at once: what it was read from is not kept that long.
+  request.body = undefined;
+  if (!('error' in read)) return takenBySdk(mcp, { headers: headersOf(request), message: read.message, ...call });
+  const text = JSON.stringify({ jsonrpc: '2.0', error: { code: read.code, message: read.error }, id: null });
+  return { status: 400, type: 'application/json', text };
 }
 
 type Read = { readonly message: Json } | { readonly error: string; readonly code: number };
@@ -99,19 +104,6 @@ async function messageOf(body: unknown, maxDepth: number): Promise<Read> {
   }
 }
 
-const answerRpcError = (reply: FastifyReply, code: number, message: string): FastifyReply =>
-  reply
-    .code(400)
-    .type('application/json')
-    .send(JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null }));
-
-async function send(reply: FastifyReply, response: Response): Promise<FastifyReply> {
-  const text = await response.text();
-  const type = response.headers.get('content-type');
-  reply.code(response.status);
-  return text === '' || type === null ? reply.send() : reply.type(type).send(text);
-}
-
 function headersOf({ headers }: FastifyRequest): Headers {
   const kept = new Headers();
   for (const name of HEADERS) {
@@ -128,12 +120,21 @@ interface McpCall {
   readonly caller: Caller;
   /** Version of the product. */
   readonly version: string;
-  /** Called with an internal error; the client gets no details of it. */
-  readonly onBug: (error: unknown) => void;
+  readonly onBug: OnBug;
 }
 
-/** Answers one message with a new SDK server, so that no state is kept between messages. */
-async function answerMcp(parts: McpParts, { headers, message, caller, version, onBug }: McpCall): Promise<Response> {
+/** An answer over HTTP. */
+interface McpAnswer {
+  readonly status: number;
+  readonly type: string | null;
+  readonly text: string;
+}
+
+/** What the SDK answers to a message; the request instead, for a call of a tool that it accepts. */
+type Taken = McpAnswer | ToolRequest;
+
+/** Passes one message to a new SDK server, so that no state is kept between messages. */
+async function takenBySdk(parts: McpParts, { headers, message, caller, version, onBug }: McpCall): Promise<Taken> {
   const sdk = await loadSdk();
   const { jsonSchemaValidator } = sdk;
   const server = new sdk.Server(
@@ -142,12 +143,14 @@ async function answerMcp(parts: McpParts, { headers, message, caller, version, o
   );
   const transport = new sdk.Transport({ enableJsonResponse: true });
   const grant = () => callerGrant(parts, caller.identity);
+  const calls: ToolRequest[] = [];
   server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
     told(onBug, async () => ({ tools: listedTools(parts, await grant()) })),
   );
-  server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) =>
-    told(onBug, () => inItsTrace(params, caller, (of) => callTool(sdk, parts, of, { params, id: requestId }))),
-  );
+  server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) => {
+    calls.push({ params, id: requestId });
+    return { content: [] };
+  });
   server.setRequestHandler(sdk.ListResourcesRequestSchema, () =>
     told(onBug, async () => ({ resources: listedResources(namesIn(await grant())) })),
   );
@@ -164,64 +167,20 @@ async function answerMcp(parts: McpParts, { headers, message, caller, version, o
   await server.connect(transport);
   try {
     const request = new Request('http://localhost/mcp', { method: 'POST', headers });
-    return await transport.handleRequest(request, { parsedBody: message });
+    const response = await transport.handleRequest(request, { parsedBody: message });
+    const [call] = calls;
+    if (call !== undefined) return call;
+    return { status: response.status, type: response.headers.get('content-type'), text: await response.text() };
   } finally {
     await server.close();
   }
 }
 
-/** Runs a handler and turns its errors into JSON-RPC errors. The text of a bug is not sent. */
-async function told<Result>(onBug: (error: unknown) => void, handle: () => Promise<Result>): Promise<Result> {
+async function told<Result>(onBug: OnBug, handle: () => Promise<Result>): Promise<Result> {
   try {
     return await handle();
-  } catch (error) {
-    if (error instanceof RpcError) throw error;
-    if (error instanceof SvcError && error.row.kind !== 'bug') {
-      throw new RpcError(INTERNAL_ERROR, error.message, { code: error.code });
-    }
-    onBug(error instanceof SvcError ? (error.cause ?? error) : error);
-    throw new RpcError(INTERNAL_ERROR, ERRORS.internal.message, { code: 'internal' });
-  }
-}
-
-/** A message may name its span in `_meta`, which is more precise than the headers of its request. */
-function inItsTrace<T>(
-  { _meta }: { readonly _meta?: CallToolRequest['params']['_meta'] },
-  caller: Caller,
-  work: (caller: Caller) => T,
-): T {
-  const [traceparent, tracestate] = [textOf(_meta?.traceparent), textOf(_meta?.tracestate)];
-  const span = callingSpan(traceparent, tracestate);
-  return span === null ? work(caller) : asCallOf(span, () => work({ ...caller, trace: span.trace }));
-}
-
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-
-const CALL_ID_CHARS = 200;
-
-/** `tools/call`: calls a tool for a caller and answers in the form of MCP. */
-async function callTool(
-  sdk: McpSdk,
-  parts: McpParts,
-  caller: Caller,
-  { params, id }: { readonly params: CallToolRequest['params']; readonly id: RequestId },
-): Promise<CallToolResult> {
-  const { name, arguments: given = {} } = params;
-  if (name.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
-  const grant = await callerGrant(parts, caller.identity);
-  const tool = toolNamed(
-    name,
-    grant.tools.map((one) => one.name),
-  );
-  try {
-    const call = { source: 'mcp', tool, arguments: given, call: callId(id) } as const;
-    const { answer, isOffered } = await callOf(parts, caller, call);
-    return callResult(sdk, answer, isOffered, tool);
   } catch (thrown) {
-    if (thrown instanceof RpcError) throw thrown;
-    const error = toSvcError(thrown);
-    if (error.row.kind === 'bug' || !(thrown instanceof SvcError)) throw error;
-    return errorResult(error);
+    throw rpcErrorOf(thrown, onBug);
   }
 }
 
@@ -255,60 +214,6 @@ function promptFor(name: string, given: Readonly<Record<string, string>>): GetPr
   return { description, messages: [{ role: 'user', content: { type: 'text', text } }] };
 }
 
-/** The id with its type, since 1 and "1" are different ids. */
-function callId(id: RequestId): string {
-  if (typeof id === 'number') return `n:${id}`;
-  return `s:${id.length > CALL_ID_CHARS ? hash('sha256', id, 'hex') : id}`;
-}
-
-/**
- * Translates the answer of a session for MCP: a denial becomes a result that the model can read. Throws `RpcError` for
- * invalid arguments, and for a tool that the caller is not offered, which counts as unknown here.
- */
-export function callResult(sdk: McpSdk, answer: InvokeAnswer, isOffered: boolean, tool: string): CallToolResult {
-  switch (answer.kind) {
-    case 'outcome':
-      return outcomeResult(sdk, answer.outcome);
-    case 'inactive':
-      return failure('SessionInactive', answer.message);
-    case 'invalid_request':
-      throw new RpcError(INVALID_REQUEST, answer.message);
-    case 'denied':
-      if (answer.reason === 'InvalidArguments') {
-        throw new RpcError(INVALID_PARAMS, answer.message, { reason: answer.reason, tool });
-      }
-      if (!isOffered) throw new RpcError(INVALID_PARAMS, `Unknown tool: ${tool}`, { reason: answer.reason, tool });
-      return failure(answer.reason, answer.message, answer.retryAfterMs);
-  }
-}
-
-/**
- * The result of a call that could not be made, for the model to read. Tools call `rate_limited` `RateLimitExceeded`.
- */
-export const errorResult = ({ code, message, retryAfterMs }: SvcError): CallToolResult =>
-  failure(code === 'rate_limited' ? 'RateLimitExceeded' : code, message, retryAfterMs);
-
-function failure(reason: string, message: string, retryAfterMs?: number): CallToolResult {
-  const retry = retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs };
-  return {
-    content: [{ type: 'text', text: `${reason}: ${message}` }],
-    structuredContent: { error: { reason, message, ...retry } },
-    isError: true,
-  };
-}
-
-function outcomeResult(sdk: McpSdk, outcome: ToolOutcome): CallToolResult {
-  const { content, ...rest } = resultOf(outcome);
-  return {
-    ...rest,
-    content: content.map((block) => {
-      const parsed = sdk.ContentBlockSchema.safeParse(block);
-      // An MCP server behind this one may use content types that this version of MCP does not have.
-      return parsed.success ? parsed.data : { type: 'text' as const, text: JSON.stringify(block) };
-    }),
-  };
-}
-
 /** The tools of a grant in the form of `tools/list`. */
 function listedTools({ granter, toolNames = 'alias' }: McpParts, { tools }: ToolGrant): Tool[] {
   const aliases = aliasesOf(
@@ -330,26 +235,4 @@ function listedTools({ granter, toolNames = 'alias' }: McpParts, { tools }: Tool
       },
     ];
   });
-}
-
-/** JSON-RPC error codes that this server answers with. */
-const PARSE_ERROR = -32_700;
-
-const INVALID_REQUEST = -32_600;
-
-const INVALID_PARAMS = -32_602;
-
-const INTERNAL_ERROR = -32_603;
-
-/** An error answer: the SDK sends `code`, `message` and `data` of a thrown error. */
-export class RpcError extends Error {
-  override readonly name = 'RpcError';
-  readonly code: number;
-  readonly data: Readonly<Record<string, unknown>> | undefined;
-
-  constructor(code: number, message: string, data?: Readonly<Record<string, unknown>>) {
-    super(message);
-    this.code = code;
-    this.data = data;
-  }
 }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DENIAL_REASONS } from '../../../manifests/tool/decision.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { callResult, errorResult, RpcError } from '../../../transport/mcp/route.ts';
+import { RpcError } from '../../../transport/mcp/json-rpc.ts';
 import { loadSdk } from '../../../transport/mcp/sdk.ts';
+import { callResult, errorResult } from '../../../transport/mcp/tool-call.ts';
 
 const sdk = await loadSdk();
 const rpcError = (code: number) => (error: unknown) => error instanceof RpcError && error.code === code;
