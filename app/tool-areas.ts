@@ -60,7 +60,7 @@ export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: Seal
     admission,
   };
   const toolNames = settings.mcp.tool_names;
-  return { seal, mcp: { granter, sessions, clock, random, admission, audit: audit.operations, toolNames } };
+  return { seal, mcp: { granter, sessions, random, admission, audit: audit.operations, toolNames } };
 }
 
 /** Creates the servers of the internal address (S5): dispatch gateway, inner loop, attest and invoke. */

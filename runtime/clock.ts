@@ -26,6 +26,8 @@ const LONGEST_MS = 2_147_483_647;
  * not keep the process alive.
  */
 export function longTimer(delayMs: number, call: () => void, keepsAlive = true): () => void {
+  // Thousands of calls wait at once, each with timers: no more closures than needed.
+  if (delayMs <= LONGEST_MS) return shortTimer(delayMs, call, keepsAlive);
   let leftMs = delayMs;
   let timer: NodeJS.Timeout;
   const arm = (): void => {
@@ -35,5 +37,11 @@ export function longTimer(delayMs: number, call: () => void, keepsAlive = true):
     if (!keepsAlive) timer.unref();
   };
   arm();
+  return () => clearTimeout(timer);
+}
+
+function shortTimer(delayMs: number, call: () => void, keepsAlive: boolean): () => void {
+  const timer = setTimeout(call, delayMs);
+  if (!keepsAlive) timer.unref();
   return () => clearTimeout(timer);
 }

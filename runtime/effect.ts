@@ -64,12 +64,35 @@ export interface EffectContext {
    */
   parked<T>(waiting: Promise<T>): Promise<T>;
   /**
+   * Waits like `parked`, for minutes and in thousands of effects at once: nothing of the run stays in memory meanwhile. The first
+   * call throws and so ends this run of the handler, which must not catch it. Once the wait has ended, the handler runs again from
+   * its beginning, in the same attempt; the same call then returns the value of the wait, or throws its error. A handler has one
+   * such wait, and what it does before is repeatable.
+   */
+  waitedFor(wait: HandlerWait): boolean;
+  /** Set when the handler runs again after `waitedFor`. */
+  readonly resumed?: { /** When the attempt began, Unix ms. */ readonly startedAtMs: number };
+  /**
    * Calls a store of this node, and calls it again, parked, for as long as that store is unavailable (`storeAway`).
    * Rejects with the signal's reason when the effect is stopped meanwhile. Use it for calls that may be repeated and
    * that follow work that may not be: an answer of a model or a tool is not requested again because a store was
    * unavailable. The runner does the same with a whole handler that fails this way; see `EffectHandler`.
    */
   patiently<T>(call: () => Promise<T>): Promise<T>;
+}
+
+/** Begins a wait that reacts to the signal. */
+export type HandlerWait = (signal: AbortSignal) => Promise<boolean>;
+
+/** Thrown by `EffectContext.waitedFor`: the handler runs again once the wait has ended. */
+export class HandlerWaits extends Error {
+  override readonly name = 'HandlerWaits';
+  readonly wait: HandlerWait;
+
+  constructor(wait: HandlerWait) {
+    super('the handler runs again after its wait');
+    this.wait = wait;
+  }
 }
 
 /**

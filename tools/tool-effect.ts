@@ -4,7 +4,7 @@ import { textContent } from '../manifests/tool/contract.ts';
 import { GrantRequest, ToolGrant } from '../manifests/tool/scope.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import { asSpan } from '../runtime/calls/calls-of-effect.ts';
-import { defineEffect, type EffectContext, type EffectHandler } from '../runtime/effect.ts';
+import { defineEffect, type EffectContext, type EffectHandler, HandlerWaits } from '../runtime/effect.ts';
 import type { CallWord, TargetGates } from '../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
@@ -51,7 +51,7 @@ export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof T
     input: ToolRun,
     lasting: true,
     async run(run, context): Promise<ToolOutcome> {
-      const started = performance.now();
+      const { startedAtMs } = context.resumed ?? { startedAtMs: Date.now() };
       const whole = await attempt(parts, tools, run, context);
       const maxBytes = run.limits.max_response_bytes ?? MAX_RESPONSE_BYTES;
       const { tenant, address: owner } = context;
@@ -59,7 +59,7 @@ export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof T
       const outcome = await context.patiently(() =>
         boundedOutcome(whole, { tenant, owner, blobs: parts.blobs, maxBytes }),
       );
-      return { ...outcome, duration_ms: Math.round(performance.now() - started) };
+      return { ...outcome, duration_ms: Math.max(0, Date.now() - startedAtMs) };
     },
   });
 }
@@ -73,8 +73,11 @@ async function attempt(
   const { tenant, signal } = context;
   try {
     signal.throwIfAborted();
-    await checkUnchanged(parts.granter, run);
-    await context.patiently(() => takeLimits(parts, tenant, run));
+    // A call that goes on after its wait was admitted before.
+    if (context.resumed === undefined) {
+      await checkUnchanged(parts.granter, run);
+      await context.patiently(() => takeLimits(parts, tenant, run));
+    }
     const tool = tools.get(run.tool);
     const call: ToolCall = {
       run,
@@ -86,10 +89,13 @@ async function attempt(
       askedAgoMs: context.askedAgoMs,
       progress: (value) => context.progress(value),
       parked: (waiting) => context.parked(waiting),
+      waitedFor: (wait) => context.waitedFor(wait),
+      resumed: context.resumed,
     };
     // A retry until the call can begin is counted once by the limits above. `atMostOnce` stops retries of a call that
     // may have acted.
-    const begun = () => asSpan(toolSpan(run), (add) => answered(answer(parts, tool, call), add));
+    const begun = () =>
+      asSpan({ ...toolSpan(run), ...context.resumed }, (add) => answered(answer(parts, tool, call), add));
     const begin = () => (tool === undefined ? begun() : context.patiently(begun));
     const target = targetOf(run, tool);
     if (parts.gates === undefined || target === null) return await begin();
@@ -97,6 +103,7 @@ async function attempt(
   } catch (thrown) {
     // The call was cancelled, timed out or lost its claim: no one uses the result.
     if (signal.aborted) throw signal.reason;
+    if (thrown instanceof HandlerWaits) throw thrown;
     if (thrown instanceof ToolFailure) return failedOutcome(thrown);
     throw toSvcError(thrown);
   }

@@ -4,6 +4,7 @@ import { STORED_ABOVE_BYTES, type ToolOutcome, type ToolRun } from '../manifests
 import { storedContent, type ToolContract, textContent } from '../manifests/tool/contract.ts';
 import type { DenialReason } from '../manifests/tool/decision.ts';
 import { type Blobs, PAYLOAD_LIMIT_BYTES } from '../runtime/blobs.ts';
+import type { EffectContext, HandlerWait } from '../runtime/effect.ts';
 import type { ErrorCode } from '../runtime/errors.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
 
@@ -24,6 +25,10 @@ export interface ToolCall {
   progress(value: Json): Promise<boolean>;
   /** Releases the effect's concurrency slot while `waiting` is pending. `waiting` must end with the signal. */
   parked<T>(waiting: Promise<T>): Promise<T>;
+  /** Waits without holding anything of this run: the tool runs again afterwards (`EffectContext.waitedFor`). */
+  waitedFor(wait: HandlerWait): boolean;
+  /** Set when the tool runs again after `waitedFor`. */
+  readonly resumed?: EffectContext['resumed'];
 }
 
 /** The result of a tool: text (W30), and the object when the result is structured. */

@@ -1,7 +1,5 @@
 import type { ToolOutcome } from '../manifests/tool/call.ts';
 import type { ToolGrant } from '../manifests/tool/scope.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { JsonObject } from '../runtime/json.ts';
 import type { Random } from '../runtime/random.ts';
@@ -44,33 +42,50 @@ export const TOOL_NAME_CHARS = 200;
  * `deadline_exceeded` when the call's time is over, and the reason of `caller.signal` when it aborts.
  */
 export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
-  const { identity, trace } = caller;
-  const { tool, arguments: given } = call;
-  const begun = startsRun(tool) ? parts.admission?.enter() : undefined;
-  const late = new AbortController();
-  const timeoutMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
-  const cancelTimer = parts.clock.after(timeoutMs, () =>
-    late.abort(new SvcError('deadline_exceeded', `no result within ${timeoutMs} ms; the tool goes on`)),
-  );
-  const options = { identity, trace, signal: AbortSignal.any([caller.signal, late.signal]) };
+  const leave = startsRun(call.tool) ? parts.admission?.enter() : undefined;
   try {
-    const grant = await callerGrant(parts, identity);
-    const sessionId = parts.random.uuid();
-    const session = {
-      ...{ session_id: sessionId, source: call.source, subject: subjectOf(identity, sessionId) },
-      ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
-    };
-    await parts.sessions.open(identity.tenant, session, options);
-    const payloadHash = await hashInTurns({ tool, arguments: given });
-    const made = { call: call.call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
-    const offer = grant.tools.find(({ name }) => name === tool);
-    const invoke = () => parts.sessions.invoke(identity.tenant, sessionId, made, options);
-    const answer = offer?.reads === true ? await invoke() : await recorded(parts, caller, tool, invoke);
-    return { answer, isOffered: offer !== undefined };
+    const opened = await openedFor(parts, caller, call);
+    const invoke = () => invoked(parts, caller, call, opened.sessionId);
+    const answer = opened.reads ? await invoke() : await recorded(parts, caller, call.tool, invoke);
+    return { answer, isOffered: opened.isOffered };
   } finally {
-    cancelTimer();
-    begun?.();
+    leave?.();
   }
+}
+
+/** What is held of a call while it waits: thousands do at once, and a grant may list a thousand tools. */
+interface Opened {
+  readonly sessionId: string;
+  readonly isOffered: boolean;
+  readonly reads: boolean;
+}
+
+async function openedFor(
+  parts: CallerToolParts,
+  { identity, trace, signal }: Caller,
+  { source, tool }: CallerCall,
+): Promise<Opened> {
+  const grant = await callerGrant(parts, identity);
+  const sessionId = parts.random.uuid();
+  const session = {
+    ...{ session_id: sessionId, source, subject: subjectOf(identity, sessionId) },
+    ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
+  };
+  await parts.sessions.open(identity.tenant, session, { identity, trace, signal });
+  const offer = grant.tools.find(({ name }) => name === tool);
+  return { sessionId, isOffered: offer !== undefined, reads: offer?.reads === true };
+}
+
+async function invoked(
+  parts: CallerToolParts,
+  { identity, trace, signal }: Caller,
+  { tool, arguments: given, call }: CallerCall,
+  sessionId: string,
+): Promise<InvokeAnswer> {
+  const payloadHash = await hashInTurns({ tool, arguments: given });
+  const made = { call, tool, arguments: given, envelopeHash: null, payloadHash, last: true };
+  const resultWithinMs = parts.callTimeoutMs ?? CALL_TIMEOUT_MS;
+  return parts.sessions.invoke(identity.tenant, sessionId, made, { identity, trace, signal, resultWithinMs });
 }
 
 /** Calls a tool that is not known to be a reading one, with its entries in the audit of operations. */
@@ -143,7 +158,6 @@ export interface CallerToolParts {
   readonly admission?: Pick<Admission, 'enter'>;
   /** Records calls of tools that change something. Absent: none is recorded. */
   readonly audit?: OperationAudit | undefined;
-  readonly clock: Clock;
   readonly random: Random;
   /** Longest wait for a call's result, ms. Default 640,000: longer than any tool takes. */
   readonly callTimeoutMs?: number;

@@ -140,7 +140,6 @@ export const workflowWait = {
 
 /** The tool call that waits, with its remaining time. */
 interface Waiter {
-  readonly signal: AbortSignal;
   /** Longest time of the call, ms. Absent: no limit. */
   readonly timeoutMs?: number;
   /** For a call repeated after a crash: ms since it was first made. */
@@ -159,8 +158,12 @@ const FOR_THE_ANSWER_MS = 5_000;
  * The wait in the form of `EndWaits`, never longer than the call itself may take. A call that is repeated after a crash
  * waits only for the remaining time, since the caller's time began with the first call.
  */
-export function endWait({ poll_interval_seconds, timeout_seconds }: AskedWait, call: Waiter): EndWait {
-  const { signal, timeoutMs: mostMs = Number.POSITIVE_INFINITY, askedAgoMs = 0 } = call;
+export function endWait(
+  { poll_interval_seconds, timeout_seconds }: AskedWait,
+  call: Waiter,
+  signal: AbortSignal,
+): EndWait {
+  const { timeoutMs: mostMs = Number.POSITIVE_INFINITY, askedAgoMs = 0 } = call;
   return {
     timeoutMs: Math.max(0, Math.min(timeout_seconds * 1_000 - askedAgoMs, mostMs - FOR_THE_ANSWER_MS)),
     lookAgainMs: Math.max(LEAST_POLL_SECONDS, poll_interval_seconds) * 1_000,

@@ -30,8 +30,8 @@ interface EndParts {
   readonly address: Address;
 }
 
-/** Long, since this reader ignores heartbeats. */
-const HEARTBEAT_MS = 3_600_000;
+/** The longest wait of a caller that names none. */
+const LONGEST_WAIT_MS = 3_600_000;
 /** Long, since thousands of calls may wait at once. */
 const MOST_LOOK_AGAIN_MS = 30_000;
 
@@ -48,18 +48,28 @@ interface Waiting {
   /** Sequence of the event with the call's decision. */
   readonly after: number;
   readonly replayed: boolean;
+  /** Longest wait for the result, ms. */
+  readonly resultWithinMs?: number | undefined;
+}
+
+/** What a caller may say about a call of a session. */
+export interface InvokeOptions extends CallOptions {
+  /** Longest wait for the result of a call that was accepted, ms; then `deadline_exceeded`, and the tool goes on. */
+  readonly resultWithinMs?: number;
 }
 
 /** Waits for the result of a call that runs or has just ended. `signal` ends the wait, not the call. */
 async function endBehind(
   parts: EndParts,
-  { call, after, replayed }: Waiting,
+  { call, after, replayed, resultWithinMs = LONGEST_WAIT_MS }: Waiting,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<InvokeAnswer> {
   const { client, address } = parts;
-  const patience = { heartbeatMs: HEARTBEAT_MS, mostLookAgainMs: MOST_LOOK_AGAIN_MS };
+  const patience = { heartbeatMs: Math.max(0, resultWithinMs), mostLookAgainMs: MOST_LOOK_AGAIN_MS };
   for await (const event of client.follow(address, after, { signal, ...patience })) {
-    const ended = event === null ? null : endIn(event);
+    if (event === null)
+      throw new SvcError('deadline_exceeded', `no result within ${resultWithinMs} ms; the tool goes on`);
+    const ended = endIn(event);
     if (ended?.call === call) return answerOf(parts, ended.result, replayed);
   }
   if (!signal.aborted) throw new SvcError('unavailable', 'the session ended without the record of the call');
@@ -142,7 +152,7 @@ export interface ToolSessionApi {
    * its result. Throws `unavailable`, `deadline_exceeded`, `cancelled` after `signal`, and the error that kept the tool
    * from running: a code of the error table, else `tool_failed`.
    */
-  invoke(tenant: string, sessionId: string, call: InvokeCall, options?: CallOptions): Promise<InvokeAnswer>;
+  invoke(tenant: string, sessionId: string, call: InvokeCall, options?: InvokeOptions): Promise<InvokeAnswer>;
   /** Records an envelope that was refused before its sender was certain. Never throws for an unknown session. */
   refuse(
     tenant: string,
@@ -201,7 +211,8 @@ export function createToolSessionApi(parts: ToolSessionParts): ToolSessionApi {
         case 'ended':
           return endOf({ ...parts, tenant, address }, reply.sequence);
         case 'accepted': {
-          const waiting = { call: call.call, after: reply.sequence, replayed: reply.replayed };
+          const { sequence: after, replayed } = reply;
+          const waiting = { call: call.call, after, replayed, resultWithinMs: options.resultWithinMs };
           return endBehind({ ...parts, tenant, address }, waiting, options.signal);
         }
         default:

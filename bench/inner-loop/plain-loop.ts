@@ -59,6 +59,9 @@ function callerOf(handlers: readonly EffectHandler[], execution: string): Call {
     progress: async () => true,
     parked: (waiting) => waiting,
     patiently: (call) => call(),
+    waitedFor: () => {
+      throw new Error('no handler of this loop waits');
+    },
   };
   return async (kind, input) => {
     const handler = byKind.get(kind);

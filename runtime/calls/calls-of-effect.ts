@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { HandlerWaits } from '../effect.ts';
 import { toSvcError } from '../errors.ts';
 import type { EndedSpan, SpanAttributes, SpanSink } from '../tracing/spans.ts';
 import {
@@ -122,6 +123,8 @@ interface SpannedCall {
   readonly attributes: SpanAttributes;
   /** Names the error that it ended with. Default: the code of the error. */
   readonly errorType?: (thrown: unknown) => string;
+  /** When the call began, Unix ms, if it was begun before (`EffectContext.waitedFor`). Default: now. */
+  readonly startedAtMs?: number;
 }
 
 /**
@@ -140,8 +143,9 @@ export async function asSpan<T>(
   const id = spanOfCall(parent, running.calls);
   const own: Causing = { cause, trace, span: id, context, hasEnded: false, effect, calls: 0 };
   let attributes = call.attributes;
-  const startedAt = Date.now();
+  const startedAt = call.startedAtMs ?? Date.now();
   let error: string | undefined;
+  let goesOn = false;
   try {
     return await under(own, () =>
       work((more) => {
@@ -149,10 +153,11 @@ export async function asSpan<T>(
       }),
     );
   } catch (thrown) {
+    goesOn = thrown instanceof HandlerWaits;
     error = call.errorType?.(thrown) ?? toSvcError(thrown).code;
     throw thrown;
   } finally {
-    if (context?.sampled !== false) {
+    if (context?.sampled !== false && !goesOn) {
       const { tenant, sink } = effect;
       const { name, kind } = call;
       const endedAt = Date.now();

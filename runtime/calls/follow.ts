@@ -2,6 +2,7 @@ import type { ActorStore, EventAppend } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { ActorClient, ActorEvent, FollowOptions } from '../client.ts';
 import type { Clock } from '../clock.ts';
+import type { Unsubscribe } from '../leases.ts';
 
 export interface FollowParts {
   readonly client: Pick<ActorClient, 'events' | 'read'>;
@@ -42,81 +43,161 @@ class News {
 const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
   Math.min(mostMs, Math.max(LOOK_AGAIN_MS, silentMs));
 
+const DONE = { value: undefined, done: true } as const;
+
 /**
  * Follows an actor's events from behind `after` (R1): first the existing ones, then new ones, up to a final event.
  * Yields null after about every `heartbeatMs` of silence. It reads a page at a time and only on demand, so a slow
- * consumer holds no more than one page and one page of events that notices carried.
+ * consumer holds no more than one page and one page of events that notices carried. It is one object and no generator, since
+ * thousands of callers follow at once.
  */
-export async function* followEvents(
-  parts: FollowParts,
-  address: Address,
-  after: number,
-  options: FollowOptions,
-): AsyncGenerator<ActorEvent | null> {
-  const { client, store, clock, decode, final } = parts;
-  const { signal, heartbeatMs, mostLookAgainMs } = options;
-  let seen = after;
-  let woken = true;
-  let wake = (): void => {};
-  // Subscribed before the first read, so that no event is missed between reading and waiting.
-  const news = new News();
-  const unsubscribe = store.onEvents(address, (append) => {
-    news.add(append);
-    woken = true;
-    wake();
-  });
-  const onAbort = (): void => wake();
-  signal.addEventListener('abort', onAbort, { once: true });
-  let spokeAt = clock.monotonic();
-  let yielded = false;
-  try {
-    for (;;) {
-      woken = false;
-      const carried = news.take(seen);
-      const events =
-        carried === null
-          ? await client.events(address, seen, PAGE)
-          : await Promise.all(carried.map((one) => decode(one.seq, one.data)));
-      for (const event of events) {
-        if (signal.aborted) return;
-        seen = event.seq;
-        yield event;
-        if (final.has(event.name)) return;
+export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
+  readonly #parts: FollowParts;
+  readonly #address: Address;
+  readonly #options: FollowOptions;
+  /** Number of the last event that was yielded. */
+  #seen: number;
+  #page: readonly ActorEvent[] = [];
+  #at = 0;
+  #step: 'begin' | 'read' | 'consumed' | 'silent' | 'over' = 'begin';
+  #spokeAt = 0;
+  #hasYielded = false;
+  #woken = true;
+  #wake: (() => void) | null = null;
+  readonly #news = new News();
+  #unsubscribe: Unsubscribe = () => {};
+
+  constructor(parts: FollowParts, address: Address, after: number, options: FollowOptions) {
+    this.#parts = parts;
+    this.#address = address;
+    this.#options = options;
+    this.#seen = after;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** One call at a time. */
+  async next(): Promise<IteratorResult<ActorEvent | null, undefined>> {
+    try {
+      for (;;) {
+        if (this.#step === 'begin') this.#begin();
+        const event = this.#page[this.#at];
+        if (this.#step === 'over' || this.#options.signal.aborted) return this.#end();
+        if (event !== undefined) return { value: this.#taken(event), done: false };
+        if (this.#step === 'read') {
+          await this.#read();
+          continue;
+        }
+        if (this.#step === 'consumed' && (await this.#rests())) return { value: null, done: false };
+        if (this.#step !== 'silent') continue;
+        this.#step = 'read';
+        if (!this.#woken) await this.#untilNews();
       }
-      if (signal.aborted) return;
-      if (events.length > 0) {
-        spokeAt = clock.monotonic();
-        const first = !yielded;
-        yielded = true;
-        // A short page means that there was nothing behind it, and a later event has woken this loop. That does not
-        // hold for the first page, which was read before the subscription was sure.
-        if (first || events.length >= PAGE) continue;
-      }
-      // A follower that starts beyond the end of an ended actor would wait for ever.
-      if (!yielded && (await ended(parts, address, seen))) return;
-      const silentMs = clock.monotonic() - spokeAt;
-      if (silentMs >= heartbeatMs) {
-        // A follower that got an event will get the last one too, unless the store lost some and the actor ended with
-        // fewer.
-        if (yielded && (await ended(parts, address, seen))) return;
-        yield null;
-        spokeAt = clock.monotonic();
-      }
-      if (woken || signal.aborted) continue;
-      await new Promise<void>((resume) => {
-        wake = resume;
-        const nextMs = lookAgainMs(clock.monotonic() - spokeAt, mostLookAgainMs);
-        const disarm = clock.after(Math.min(nextMs, heartbeatMs), resume);
-        wake = () => {
-          disarm();
-          resume();
-        };
-        if (woken || signal.aborted) wake();
-      });
+    } catch (thrown) {
+      this.#end();
+      throw thrown;
     }
-  } finally {
-    unsubscribe();
-    signal.removeEventListener('abort', onAbort);
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    return this.#end();
+  }
+
+  /** The signal was aborted. */
+  handleEvent(): void {
+    this.#resume();
+  }
+
+  /** Subscribes before the first read, so that no event is missed between reading and waiting. */
+  #begin(): void {
+    const { store, clock } = this.#parts;
+    this.#unsubscribe = store.onEvents(this.#address, (append) => {
+      this.#news.add(append);
+      this.#woken = true;
+      this.#resume();
+    });
+    this.#options.signal.addEventListener('abort', this, { once: true });
+    this.#spokeAt = clock.monotonic();
+    this.#step = 'read';
+  }
+
+  #taken(event: ActorEvent): ActorEvent {
+    this.#at += 1;
+    this.#seen = event.seq;
+    if (this.#parts.final.has(event.name)) this.#close();
+    return event;
+  }
+
+  async #read(): Promise<void> {
+    const { client, decode } = this.#parts;
+    this.#woken = false;
+    const carried = this.#news.take(this.#seen);
+    this.#page =
+      carried === null
+        ? await client.events(this.#address, this.#seen, PAGE)
+        : await Promise.all(carried.map((one) => decode(one.seq, one.data)));
+    this.#at = 0;
+    if (this.#step === 'read') this.#step = 'consumed';
+  }
+
+  /** What follows a page that was consumed; true with a heartbeat. */
+  async #rests(): Promise<boolean> {
+    const { clock } = this.#parts;
+    const read = this.#page.length;
+    this.#page = [];
+    if (read > 0) {
+      this.#spokeAt = clock.monotonic();
+      const isFirst = !this.#hasYielded;
+      this.#hasYielded = true;
+      // A short page means that there was nothing behind it, and a later event has woken this follower. That does not
+      // hold for the first page, which was read before the subscription was sure.
+      if (isFirst || read >= PAGE) {
+        this.#step = 'read';
+        return false;
+      }
+    }
+    const isSilent = clock.monotonic() - this.#spokeAt >= this.#options.heartbeatMs;
+    // A follower that starts beyond the end of an ended actor would wait for ever. One that got an event will get the last one
+    // too, unless the store lost some and the actor ended with fewer.
+    if ((isSilent || !this.#hasYielded) && (await ended(this.#parts, this.#address, this.#seen))) this.#close();
+    if (this.#step !== 'consumed') return false;
+    this.#step = 'silent';
+    if (isSilent) this.#spokeAt = clock.monotonic();
+    return isSilent;
+  }
+
+  #untilNews(): Promise<void> {
+    const { clock } = this.#parts;
+    const { heartbeatMs, mostLookAgainMs } = this.#options;
+    const silentMs = clock.monotonic() - this.#spokeAt;
+    const pauseMs = Math.min(lookAgainMs(silentMs, mostLookAgainMs), Math.max(0, heartbeatMs - silentMs));
+    return new Promise((resolve) => {
+      const disarm = clock.after(pauseMs, resolve);
+      this.#wake = () => {
+        disarm();
+        resolve();
+      };
+    });
+  }
+
+  #resume(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  #close(): void {
+    this.#step = 'over';
+    this.#page = [];
+    this.#unsubscribe();
+    this.#options.signal.removeEventListener('abort', this);
+    this.#resume();
+  }
+
+  #end(): IteratorReturnResult<undefined> {
+    if (this.#step !== 'over') this.#close();
+    return DONE;
   }
 }
 

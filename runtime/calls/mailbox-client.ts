@@ -23,7 +23,7 @@ import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { type ActorHandle, actorHandle, type Callable } from './actor-handle.ts';
 import { followsFrom } from './calls-of-effect.ts';
-import { followEvents } from './follow.ts';
+import { EventFollower } from './follow.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
 
@@ -167,7 +167,7 @@ export class MailboxClient implements ActorClient {
     const { store, clock, registry } = this.#parts;
     const final = new Set<string>(registry.definitionOf(address)?.finalEvents ?? []);
     const decode = (seq: number, data: string) => this.#event(seq, data);
-    return followEvents({ client: this, store, clock, decode, final }, address, after, options);
+    return new EventFollower({ client: this, store, clock, decode, final }, address, after, options);
   }
 
   async mailbox(address: Address) {

@@ -1,15 +1,11 @@
-import type { EffectMode } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import { asEffectOf } from '../calls/calls-of-effect.ts';
-import type { RetryPolicy } from '../define-actor.ts';
-import type { EffectContext, EffectHandler } from '../effect.ts';
+import { type EffectContext, type EffectHandler, HandlerWaits } from '../effect.ts';
 import type { EffectError } from '../effect-ledger.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
-import { backoffMs } from '../kit/waits.ts';
 import type { EffectEnd } from '../meter.ts';
-import type { Random } from '../random.ts';
 import { askedAgo, type EffectEnvelope, exportSpan } from './effect-envelope.ts';
 import {
   type Renewing,
@@ -18,7 +14,17 @@ import {
   renewClaim,
   renewOnceCommitted,
 } from './effect-runner-claim.ts';
-import { EffectReport, failure, invalidInput, persist } from './effect-runner-report.ts';
+import {
+  EffectReport,
+  failure,
+  invalidInput,
+  MOST_ATTEMPTS,
+  persist,
+  type Ran,
+  retryDelayMs,
+  settled,
+  type Waited,
+} from './effect-runner-report.ts';
 
 /**
  * Why a running attempt is aborted. `unwanted`: the store reported a cancel. `gone`: cancelled, settled or taken over;
@@ -39,9 +45,8 @@ const DONE: JobOutcome = { kind: 'done' };
 const ENDS = { done: 'done', failed: 'failed', inDoubt: 'in_doubt' } as const;
 
 /**
- * The attempt is no longer the current one. The job comes back at once, and the record decides what follows. The store
- * may have returned to a state in which the effect is open, while the queue refused to take the effect again because it
- * still had this job.
+ * The attempt is no longer the current one. The job comes back at once, and the record decides what follows: the effect may be
+ * open in a store that was set back, while the queue, which still had this job, refused to take it again.
  */
 const CLAIMED_ANEW: JobOutcome = { kind: 'later', delayMs: 0 };
 
@@ -166,7 +171,7 @@ export class EffectAttempt {
   }
 
   async #handle(handler: EffectHandler | undefined, renewing: Renewing): Promise<Ending> {
-    const { kind, input, timeoutMs } = this.#envelope.request;
+    const { kind } = this.#envelope.request;
     if (this.#attempt > MOST_ATTEMPTS) {
       return {
         ok: false,
@@ -176,11 +181,47 @@ export class EffectAttempt {
     if (handler === undefined) {
       return { ok: false, error: new SvcError('unimplemented', `this node has no effect named ${kind}`) };
     }
+    return Promise.race([this.#guard(() => this.#untilEnded(handler, renewing)), this.#overdue.promise]);
+  }
+
+  /** Runs the handler, and again after its wait or each time that it could not begin because a store of this node was unavailable. */
+  async #untilEnded(handler: EffectHandler, renewing: Renewing): Promise<Json> {
+    let waited: Waited | undefined;
+    for (let tries = 0; ; tries += 1) {
+      const run = await this.#ran(handler, renewing, tries, waited);
+      if (run.kind === 'ended') return run.value;
+      if (run.kind === 'again') continue;
+      // Thousands of effects wait here: they hold nothing but this loop.
+      waited = await this.#park(run.until, renewing);
+      this.#signal.throwIfAborted();
+    }
+  }
+
+  async #ran(handler: EffectHandler, renewing: Renewing, tries: number, waited: Waited | undefined): Promise<Ran> {
+    try {
+      return { kind: 'ended', value: await this.#work(handler, renewing, waited) };
+    } catch (thrown) {
+      if (thrown instanceof HandlerWaits) return { kind: 'waits', until: settled(thrown.wait, this.#signal) };
+      const away = { tries, renewing, hasBegun: false };
+      if (this.#runsAgain && (await this.#isBack(toSvcError(thrown), away))) return { kind: 'again' };
+      throw thrown;
+    }
+  }
+
+  async #work(handler: EffectHandler, renewing: Renewing, waited: Waited | undefined): Promise<Json> {
+    const { kind, input } = this.#envelope.request;
     const parsed = handler.input.safeParse(input);
-    if (!parsed.success) return { ok: false, error: invalidInput(kind, parsed.error.issues) };
+    if (!parsed.success) throw invalidInput(kind, parsed.error.issues);
+    const { sink } = this.#settings;
+    const attempt = { ...this.#envelope, effectId: this.#job.id, attempt: this.#attempt, sink };
+    return asEffectOf(attempt, () => handler.run(parsed.data, this.#contextFor(renewing, waited)));
+  }
+
+  #contextFor(renewing: Renewing, waited: Waited | undefined): EffectContext {
+    const { timeoutMs } = this.#envelope.request;
     const { id: effectId, fairnessKey } = this.#job;
     const signal = (): AbortSignal => this.#signal;
-    const context: EffectContext = {
+    return {
       effectId,
       ...(fairnessKey === undefined ? {} : { fairnessKey }),
       attempt: this.#attempt,
@@ -195,23 +236,13 @@ export class EffectAttempt {
       progress: async (value) => this.#cause === null && (await this.#report.progress(value)),
       parked: (waiting) => this.#park(waiting, renewing),
       patiently: (call) => this.#patiently(call, renewing),
+      ...(waited === undefined ? {} : { resumed: { startedAtMs: this.#report.startedAtMs } }),
+      waitedFor(wait) {
+        if (waited === undefined) throw new HandlerWaits(wait);
+        if (waited.ok) return waited.value;
+        throw waited.error;
+      },
     };
-    const { sink } = this.#settings;
-    const attempt = { ...this.#envelope, effectId, attempt: this.#attempt, sink };
-    const work = () => asEffectOf(attempt, () => handler.run(parsed.data, context));
-    const ending = this.#guard(() => (this.#runsAgain ? this.#untilBegun(work, renewing) : work()));
-    return Promise.race([ending, this.#overdue.promise]);
-  }
-
-  /** Runs the work, and again each time that it could not begin because a store of this node was unavailable. */
-  async #untilBegun(work: () => Promise<Json>, renewing: Renewing): Promise<Json> {
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return await work();
-      } catch (thrown) {
-        if (!(await this.#isBack(toSvcError(thrown), { tries, renewing, hasBegun: false }))) throw thrown;
-      }
-    }
   }
 
   async #patiently<T>(call: () => Promise<T>, renewing: Renewing): Promise<T> {
@@ -295,9 +326,7 @@ export class EffectAttempt {
     if (this.#cause === 'gone') return this.#drop(CLAIMED_ANEW);
     // The claim decides who may continue: the next runner of the job checks it.
     if (this.#cause === 'cut') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
-    if (ending.ok) {
-      return this.#settle({ kind: 'done', value: ending.value }, 'done');
-    }
+    if (ending.ok) return this.#settle({ kind: 'done', value: ending.value }, 'done');
     if (this.#cause === 'shutdown') return this.#interrupted();
     // An attempt that ran out of time before it began did no work. It fails with the error of the missing store, so
     // that another attempt may run.
@@ -367,30 +396,4 @@ export class EffectAttempt {
     const about = { id: this.#job.id, attempt, outcome: end, error: error?.code, startedAt: this.#report.startedAtMs };
     exportSpan(sink, this.#envelope, { ...about, endedAt: clock.now() });
   }
-}
-
-/** Most attempts that any policy may set. It also ends an effect that brings its node down each time. */
-const MOST_ATTEMPTS = 100;
-
-/** Longest delay before another attempt, also when the other side asks for more in Retry-After. */
-const LONGEST_WAIT_MS = 60 * 60_000;
-
-/**
- * Delay before the next attempt of a failed effect, or null when it must not be tried again (E3). Attempts that ended
- * with a crash or a restart count too. Full jitter spreads a thousand refused callers over time; a delay that the other
- * side asked for is kept. A `once` effect whose time ran out may have acted, so it is not repeated.
- */
-export function retryDelayMs(
-  error: SvcError,
-  attempt: number,
-  mode: EffectMode,
-  policy: RetryPolicy | undefined,
-  random: Random,
-): number | null {
-  if (policy === undefined || error.row.kind !== 'retry') return null;
-  if (attempt >= Math.min(policy.maxAttempts, MOST_ATTEMPTS)) return null;
-  if (mode === 'once' && error.code === 'deadline_exceeded') return null;
-  if (error.retryAfterMs !== undefined) return Math.min(Math.max(0, error.retryAfterMs), LONGEST_WAIT_MS);
-  const ceiling = backoffMs(attempt - 1, policy.initialDelayMs, Math.min(policy.maxDelayMs, LONGEST_WAIT_MS));
-  return Math.round(random.fraction() * ceiling);
 }

@@ -1,5 +1,7 @@
+import type { EffectMode } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
-import type { EffectProgress, EffectResult } from '../effect.ts';
+import type { RetryPolicy } from '../define-actor.ts';
+import type { EffectProgress, EffectResult, HandlerWait } from '../effect.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { ERRORS, SvcError, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
@@ -157,4 +159,49 @@ export async function persist<T>(
       await sleep(clock, jittered(backoffMs(failures, FIRST_DELAY_MS, MAX_DELAY_MS), random), giveUp);
     }
   }
+}
+
+/** How a wait of a handler has ended. */
+export type Waited = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly error: unknown };
+
+/** How one run of a handler has ended: with a value, with a wait, or not begun, since a store was unavailable. */
+export type Ran =
+  | { readonly kind: 'ended'; readonly value: Json }
+  | { readonly kind: 'waits'; readonly until: Promise<Waited> }
+  | { readonly kind: 'again' };
+
+/** Begins a wait; how it ends is a value, so that a wait that fails is not a failure of who waits. */
+export function settled(wait: HandlerWait, signal: AbortSignal): Promise<Waited> {
+  const failed = (error: unknown): Waited => ({ ok: false, error });
+  try {
+    return wait(signal).then((value) => ({ ok: true, value }), failed);
+  } catch (thrown) {
+    return Promise.resolve(failed(thrown));
+  }
+}
+
+/** Most attempts that any policy may set. It also ends an effect that brings its node down each time. */
+export const MOST_ATTEMPTS = 100;
+
+/** Longest delay before another attempt, also when the other side asks for more in Retry-After. */
+const LONGEST_WAIT_MS = 60 * 60_000;
+
+/**
+ * Delay before the next attempt of a failed effect, or null when it must not be tried again (E3). Attempts that ended
+ * with a crash or a restart count too. Full jitter spreads a thousand refused callers over time; a delay that the other
+ * side asked for is kept. A `once` effect whose time ran out may have acted, so it is not repeated.
+ */
+export function retryDelayMs(
+  error: SvcError,
+  attempt: number,
+  mode: EffectMode,
+  policy: RetryPolicy | undefined,
+  random: Random,
+): number | null {
+  if (policy === undefined || error.row.kind !== 'retry') return null;
+  if (attempt >= Math.min(policy.maxAttempts, MOST_ATTEMPTS)) return null;
+  if (mode === 'once' && error.code === 'deadline_exceeded') return null;
+  if (error.retryAfterMs !== undefined) return Math.min(Math.max(0, error.retryAfterMs), LONGEST_WAIT_MS);
+  const ceiling = backoffMs(attempt - 1, policy.initialDelayMs, Math.min(policy.maxDelayMs, LONGEST_WAIT_MS));
+  return Math.round(random.fraction() * ceiling);
 }

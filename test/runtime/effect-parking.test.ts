@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../runtime/clock.ts';
-import type { EffectHandler } from '../../runtime/effect.ts';
+import { type EffectHandler, HandlerWaits } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
 import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../support/open-effect.ts';
 
@@ -142,6 +143,56 @@ describe('effects that wait without a place', () => {
       await runner.stop();
       for (const id of again) assert.equal(ledger.row(id)?.status, 'open');
       assert.deepEqual(resultOf(ledger, once)?.outcome, { kind: 'in_doubt' });
+    });
+  });
+
+  test('one that holds nothing while it waits runs again in the same attempt, with what its wait came to', async () => {
+    const gate = Promise.withResolvers<boolean>();
+    const runs: string[] = [];
+    const wait = effect('wait', async (_input, { waitedFor, attempt, resumed }) => {
+      runs.push(`attempt ${attempt}, ${resumed === undefined ? 'begins' : 'goes on'}`);
+      return waitedFor(() => gate.promise) ? 'yes' : 'no';
+    });
+    await world([wait], async ({ ledger, runner, ask }) => {
+      const ids = [await ask('wait'), await ask('wait', 'once')];
+      await until(() => runner.counts.parked === ids.length, 'both to wait');
+      gate.resolve(true);
+      for (const id of ids) {
+        await until(() => resultOf(ledger, id), 'it to end');
+        assert.deepEqual(resultOf(ledger, id)?.outcome, { kind: 'done', value: 'yes' });
+      }
+      assert.deepEqual(
+        runs.toSorted(),
+        Array.from({ length: 4 }, (_, at) => `attempt 1, ${at < 2 ? 'begins' : 'goes on'}`),
+      );
+      assert.equal(runner.counts.retried, 0);
+    });
+  });
+
+  test('the error of such a wait reaches the handler, and a cancel ends the wait without another run', async () => {
+    let runs = 0;
+    const failing = effect('failing', async (_input, { waitedFor }) => {
+      try {
+        return waitedFor(() => Promise.reject(new SvcError('not_found', 'it is gone')));
+      } catch (thrown) {
+        if (thrown instanceof HandlerWaits) throw thrown;
+        return 'the handler knows';
+      }
+    });
+    const waiting = effect('waiting', async (_input, { waitedFor }) => {
+      runs += 1;
+      return waitedFor((signal) => aborted(signal).then(() => true));
+    });
+    await world([failing, waiting], async ({ ledger, runner, ask }) => {
+      const failed = await ask('failing');
+      await until(() => resultOf(ledger, failed), 'it to end');
+      assert.deepEqual(resultOf(ledger, failed)?.outcome, { kind: 'done', value: 'the handler knows' });
+      const cancelled = await ask('waiting');
+      await until(() => runner.counts.parked === 1, 'it to wait');
+      await ledger.cancel(cancelled);
+      await until(() => runner.counts.parked + runner.counts.running === 0, 'it to stop');
+      assert.equal(runner.counts.dropped, 1);
+      assert.equal(runs, 1);
     });
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { retryDelayMs } from '../../runtime/effects/effect-runner-attempt.ts';
+import { retryDelayMs } from '../../runtime/effects/effect-runner-report.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 

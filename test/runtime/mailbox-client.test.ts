@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { addressOf } from '../../runtime/address.ts';
-import { type FollowParts, followEvents } from '../../runtime/calls/follow.ts';
+import { EventFollower, type FollowParts } from '../../runtime/calls/follow.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -92,7 +92,7 @@ test('a follower ends though the store lost the end that it waits for and the ac
   const parts = { client, store: node.store, clock: systemClock, decode, final: new Set(['ended']) };
   const signal = AbortSignal.timeout(10_000);
   const seen: (ActorEvent | null)[] = [];
-  for await (const event of followEvents(parts, to, 2, { signal, heartbeatMs: 50 })) seen.push(event);
+  for await (const event of new EventFollower(parts, to, 2, { signal, heartbeatMs: 50 })) seen.push(event);
   assert.ok(!signal.aborted, 'it ends by itself');
   assert.deepEqual(seen, [more]);
 });

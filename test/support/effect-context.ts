@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EffectContext } from '../../runtime/effect.ts';
+import { type EffectContext, HandlerWaits } from '../../runtime/effect.ts';
 
 /** What the runner of effects gives to a handler: a first attempt that nothing aborts. `told` replaces what a test decides. */
 export const effectContext = (told: Partial<EffectContext> = {}): EffectContext => ({
@@ -12,5 +12,8 @@ export const effectContext = (told: Partial<EffectContext> = {}): EffectContext 
   progress: async () => true,
   parked: (waiting) => waiting,
   patiently: (call) => call(),
+  waitedFor: (wait) => {
+    throw new HandlerWaits(wait);
+  },
   ...told,
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { STORED_ABOVE_BYTES } from '../../manifests/tool/call.ts';
+import { HandlerWaits } from '../../runtime/effect.ts';
 import { beforeActing, SvcError } from '../../runtime/errors.ts';
 import { domainProblem } from '../../security/policy/policy.ts';
 import { fsDelete, fsEdit, fsRead } from '../../tools/files/contracts.ts';
@@ -40,6 +41,17 @@ describe('a call of a tool', () => {
     assert.deepEqual([error?.code, error?.class], ['RateLimitExceeded', 'policy']);
     const other = { limits, subject: { execution_id: '22222222-2222-4222-8222-222222222222' } };
     await bench.text('fs.list', {}, other);
+  });
+
+  test('that waits is counted once: it was admitted before its wait', async () => {
+    const waits = defineTool(fsRead, async (_input, call) => ({ text: String(call.waitedFor(async () => true)) }));
+    await using waiting = await toolsUnderTest({ effect: { tools: [waits] } });
+    const limits = { rate_limits: [{ key: 'ctx:fs.read', calls: 1, per_seconds: 86_400 }] };
+    await assert.rejects(waiting.call('fs.read', { path: 'a' }, { limits }), HandlerWaits);
+    const resumed = { resumed: { startedAtMs: Date.now() - 60_000 }, waitedFor: () => true };
+    const outcome = await waiting.call('fs.read', { path: 'a' }, { limits, context: resumed });
+    assert.deepEqual(outcome.content, [{ type: 'text', text: 'true' }]);
+    assert.ok(outcome.duration_ms >= 60_000, 'its wait is part of its time');
   });
 
   test('over any of several rate limits is refused, and takes from none of them then', async () => {

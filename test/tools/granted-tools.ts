@@ -63,6 +63,8 @@ export interface CallMore {
   readonly schemaHash?: string;
   readonly server?: string;
   readonly signal?: AbortSignal;
+  /** What the runner of effects gives otherwise. */
+  readonly context?: Partial<EffectContext>;
 }
 
 export async function toolsUnderTest(
@@ -111,7 +113,7 @@ export async function toolsUnderTest(
         ...more.subject,
       },
     };
-    const context = toolContext(execution, more.signal);
+    const context = { ...toolContext(execution, more.signal), ...more.context };
     return ToolOutcome.parse(await effect.run(effect.input.parse(run), context));
   };
 

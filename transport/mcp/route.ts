@@ -26,7 +26,7 @@ const HEADERS = ['accept', 'content-type', 'mcp-protocol-version'];
 
 /** POST /mcp, on nodes that have `parts.mcp`. It is not in the API description, since its messages are those of MCP. */
 export function mcpRoute(app: RestApp, parts: RestParts): void {
-  const { mcp, version, limits } = parts;
+  const { mcp, limits } = parts;
   if (mcp === undefined) return;
   app.register((scope: RestApp, _options, done) => {
     // The handler parses the body, since JSON-RPC has its own error for invalid JSON.

@@ -21,7 +21,7 @@ const LEAST_BETWEEN_MS = 50;
 /** Implements `EndWaits` by subscriptions: one watch for each execution that has waiters, shared by all of them. */
 export function createEndWaits(parts: EndWaitsParts): EndWaits {
   const watches = new Map<Address, EndWatch>();
-  const wait = async (kind: Kind, tenant: string, id: string, asked: EndWait): Promise<boolean> => {
+  const wait = (kind: Kind, tenant: string, id: string, asked: EndWait): Promise<boolean> => {
     const address = addressOf(kind, tenant, id);
     let watch = watches.get(address);
     if (watch === undefined) {
@@ -40,10 +40,46 @@ export function createEndWaits(parts: EndWaitsParts): EndWaits {
   };
 }
 
-interface Waiter {
+/** One of the waiters of a watch. Thousands exist at once, so it is one object that is also its own listener. */
+class Waiter {
   readonly lookAgainMs: number;
-  settle(outcome: { readonly ended: boolean } | { readonly error: unknown }): void;
+  readonly #signal: AbortSignal;
+  readonly #resolve: (ended: boolean) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #onEnd: (waiter: Waiter) => void;
+  readonly #cancelTimeout: () => void;
+
+  constructor(
+    { timeoutMs, lookAgainMs, signal }: EndWait,
+    clock: Clock,
+    onEnd: (waiter: Waiter) => void,
+    resolve: (ended: boolean) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.lookAgainMs = lookAgainMs;
+    this.#signal = signal;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#onEnd = onEnd;
+    this.#cancelTimeout = clock.after(timeoutMs, () => this.settle({ ended: false }));
+    signal.addEventListener('abort', this, { once: true });
+  }
+
+  /** The signal was aborted. */
+  handleEvent(): void {
+    this.settle({ error: this.#signal.reason });
+  }
+
+  settle(outcome: Outcome): void {
+    this.#cancelTimeout();
+    this.#signal.removeEventListener('abort', this);
+    this.#onEnd(this);
+    if ('error' in outcome) this.#reject(outcome.error);
+    else this.#resolve(outcome.ended);
+  }
 }
+
+type Outcome = { readonly ended: boolean } | { readonly error: unknown };
 
 /** The watch that all waiters for one end share. Lives from the first waiter to the last. */
 class EndWatch {
@@ -73,25 +109,19 @@ class EndWatch {
     this.#lookIn(0);
   }
 
-  wait({ timeoutMs, lookAgainMs, signal }: EndWait): Promise<boolean> {
+  wait(asked: EndWait): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const settle: Waiter['settle'] = (outcome) => {
-        cancelTimeout();
-        signal.removeEventListener('abort', onAbort);
-        this.#waiters.delete(waiter);
-        if (this.#waiters.size === 0) this.#close();
-        if ('error' in outcome) reject(outcome.error);
-        else resolve(outcome.ended);
-      };
-      const waiter: Waiter = { lookAgainMs, settle };
-      const onAbort = (): void => settle({ error: signal.reason });
-      const cancelTimeout = this.#clock.after(timeoutMs, () => settle({ ended: false }));
+      const waiter = new Waiter(asked, this.#clock, this.#forget, resolve, reject);
       this.#waiters.add(waiter);
-      signal.addEventListener('abort', onAbort, { once: true });
-      if (signal.aborted) onAbort();
-      else this.#lookIn(lookAgainMs);
+      if (asked.signal.aborted) waiter.handleEvent();
+      else this.#lookIn(asked.lookAgainMs);
     });
   }
+
+  readonly #forget = (waiter: Waiter): void => {
+    this.#waiters.delete(waiter);
+    if (this.#waiters.size === 0) this.#close();
+  };
 
   /** Schedules a check; an earlier one that is already scheduled stays. */
   #lookIn(delayMs: number): void {
@@ -124,7 +154,7 @@ class EndWatch {
     this.#lookIn(soonestMs);
   }
 
-  #settleAll(outcome: Parameters<Waiter['settle']>[0]): void {
+  #settleAll(outcome: Outcome): void {
     for (const waiter of [...this.#waiters]) waiter.settle(outcome);
   }
 

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
 import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/view.ts';
-import { systemClock } from '../../../runtime/clock.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import type { Authenticator, OperationAudit } from '../../../security/api.ts';
@@ -67,7 +66,7 @@ export async function mcpServer({
   const rest = opened.use(
     await restServer({
       authenticator,
-      mcp: { granter, sessions, clock: systemClock, random: systemRandom, audit, ...clocked },
+      mcp: { granter, sessions, random: systemRandom, audit, ...clocked },
       ...(resource === undefined ? {} : { resource }),
     }),
   );

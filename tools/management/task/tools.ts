@@ -62,14 +62,15 @@ export function taskTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** Waits for an execution. Releases the effect's concurrency slot while it waits. */
+/** Waits for an execution. It holds nothing while it waits: it is called again afterwards. */
 async function waitForTask(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity, call }: ManagedCall,
 ): Promise<object> {
+  const { tenant } = identity;
   // Throws for an execution that the caller may not see, before the wait begins.
-  await ports.executions.hasEnded(identity, execution_id);
-  const ended = await call.parked(ports.waits.execution(identity.tenant, execution_id, endWait(asked, call)));
+  if (call.resumed === undefined) await ports.executions.hasEnded(identity, execution_id);
+  const ended = call.waitedFor((signal) => ports.waits.execution(tenant, execution_id, endWait(asked, call, signal)));
   const status = await ports.executions.status(identity, execution_id);
   return ended || status.ended_at !== null ? status : { ...status, status: 'timed_out' };
 }

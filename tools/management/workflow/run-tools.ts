@@ -85,8 +85,9 @@ export async function waitForWorkflow(
   { ports, identity, call }: ManagedCall,
 ): Promise<object> {
   // Throws for a run that the caller may not see, before the wait begins.
-  await ports.runs.status(identity, execution_id);
-  const ended = await call.parked(ports.waits.workflow(identity.tenant, execution_id, endWait(asked, call)));
+  if (call.resumed === undefined) await ports.runs.status(identity, execution_id);
+  const { tenant } = identity;
+  const ended = call.waitedFor((signal) => ports.waits.workflow(tenant, execution_id, endWait(asked, call, signal)));
   const { blackboard, ...execution } = await ports.runs.get(identity, execution_id);
   if (ended || execution.ended_at !== null) return { ...standing(execution), blackboard };
   const { status, current_state } = execution;
