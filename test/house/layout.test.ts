@@ -48,7 +48,6 @@ const SMALL_LINES = 40;
 /** Small ones that stay apart, and why. */
 const APART: Readonly<Record<string, string>> = {
   'cli/compile-cache.ts': 'must have run before anything else is imported',
-  'transport/mcp/sdk.ts': 'loads the SDK on first use',
   'runtime/dispatch/background.ts': 'the dispatcher has 300 lines without it',
   'actors/node-peer/change.ts': 'needs the turn, whose type names the events it emits',
 };
