@@ -224,7 +224,9 @@ function applyChange(state: Json, { path, kind, after }: { path: string; kind: s
   const last = names.pop() ?? '';
   let place = copy as Record<string, Json>;
   for (const name of names) place = place[name] as Record<string, Json>;
-  if (kind !== 'removed') place[last] = after;
+  // An assignment to `__proto__` would set the prototype.
+  const property = { value: after, writable: true, enumerable: true, configurable: true };
+  if (kind !== 'removed') Object.defineProperty(place, last, property);
   else if (Array.isArray(place)) place.splice(Number(last), 1);
   else delete place[last];
   return copy;
