@@ -1,6 +1,7 @@
 import type { EndedExecution } from '../../actors/execution/state.ts';
 import { own } from '../../actors/workflow/json-values.ts';
 import type { EndedWorkflow } from '../../actors/workflow/state.ts';
+import { lastStateError } from '../../actors/workflow/view.ts';
 import { isJsonObject } from '../../runtime/json.ts';
 import type { LinkOf, WhyLink } from './links.ts';
 
@@ -49,7 +50,7 @@ export interface EndedChild {
 
 /** The child whose end ended a workflow's last state. */
 export function childOfEnd({ blackboard, current_state, status }: EndedWorkflow): EndedChild | null {
-  if (status !== 'failed' || current_state === null) return null;
+  if (status === 'cancelled' || current_state === null) return null;
   const record = own(blackboard, current_state);
   if (!isJsonObject(record) || own(record, 'status') !== 'failed') return null;
   const agent = own(record, 'execution_id');
@@ -62,8 +63,12 @@ export function childOfEnd({ blackboard, current_state, status }: EndedWorkflow)
 const MISSING = /(agent|workflow) "([^"]+)" is not deployed/;
 
 /** What ended a workflow run, behind its own link and that of its state. */
-export function endOfWorkflow({ status, reason, error }: EndedWorkflow): WhyLink[] {
-  if (status === 'completed') return [];
+export function endOfWorkflow(state: EndedWorkflow): WhyLink[] {
+  const { status, reason, error } = state;
+  if (status === 'completed') {
+    const failed = lastStateError(state);
+    return failed === null ? [] : [errorLink(failed.code, failed.message)];
+  }
   if (status === 'cancelled') return [cancelLink(reason)];
   const code = reason ?? 'failed';
   const message = error ?? code;

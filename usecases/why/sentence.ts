@@ -1,4 +1,4 @@
-import { short, type WhyLink } from './links.ts';
+import { type LinkOf, short, type WhyLink } from './links.ts';
 
 type Run = Extract<WhyLink, { kind: 'execution' | 'workflow' | 'child' | 'judge' }>;
 
@@ -25,6 +25,10 @@ const VERBS: Readonly<Record<string, string>> = {
 
 const verbOf = ({ status }: Run): string => VERBS[status ?? ''] ?? 'ended';
 
+/** What is behind a completed run is the error of its last state: its outcome is `failed`. */
+const endOf = (run: Run, isLast: boolean): string =>
+  run.status === 'completed' && !isLast ? 'ended as failed' : verbOf(run);
+
 /** `Run 12ab… waits in state review for approval 77…`: what is waited for, cause behind cause, in one clause a run. */
 function waitingSentence(first: Run, rest: readonly WhyLink[]): string {
   let text = `Run ${short(first.id ?? '')} waits${placeOf(first)}`;
@@ -45,13 +49,17 @@ function waitingSentence(first: Run, rest: readonly WhyLink[]): string {
   return `${text}.`;
 }
 
+/** Behind its run, which names the iteration, an attempt is its error alone. */
+const errorOf = ({ id, reason }: LinkOf<'attempt'>, before: WhyLink): string =>
+  isRun(before) && String(before.iteration) === id ? reason.replace(`iteration ${id} failed with `, '') : reason;
+
 /** `Run 12ab… failed in state review: child run 34cd… failed in iteration 2: …` */
 function endedSentence(first: Run, rest: readonly WhyLink[]): string {
-  let text = `Run ${short(first.id ?? '')} ${verbOf(first)}${placeOf(first)}`;
-  for (const link of rest) {
+  let text = `Run ${short(first.id ?? '')} ${endOf(first, rest.length === 0)}${placeOf(first)}`;
+  rest.forEach((link, at) => {
     if (link.kind === 'state') text += ` in ${link.reason}`;
-    else if (isRun(link)) text += `: ${link.reason} ${verbOf(link)}${placeOf(link)}`;
-    else text += `: ${link.reason}`;
-  }
+    else if (isRun(link)) text += `: ${link.reason} ${endOf(link, at === rest.length - 1)}${placeOf(link)}`;
+    else text += `: ${link.kind === 'attempt' ? errorOf(link, rest[at - 1] ?? first) : link.reason}`;
+  });
   return `${text.replace(/[.\s]+$/, '')}.`;
 }

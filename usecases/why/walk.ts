@@ -2,6 +2,7 @@ import { ApprovalState, type PendingApproval } from '../../actors/approval/messa
 import type { RunningExecution } from '../../actors/execution/state.ts';
 import { isOpen, JudgePanelState, type Seat } from '../../actors/judge-panel/state.ts';
 import { type AwaitingOf, isRunning, type RunningWorkflow } from '../../actors/workflow/state.ts';
+import { outcomeOf } from '../../actors/workflow/view.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { sees, tenantOfViewer } from '../../runtime/identity.ts';
 import { poolOfTags } from '../../runtime/locator.ts';
@@ -64,7 +65,7 @@ export class Walk {
     this.#reading.enter(address);
     const { workflow_name: name, status, current_state, last_transition_at } = state;
     this.#reading.add(runLink(as, 'workflow', { id, status, name, iteration: null }));
-    if (current_state !== null && status !== 'completed' && status !== 'cancelled') {
+    if (current_state !== null && status !== 'cancelled' && (isRunning(state) || outcomeOf(state) === 'failed')) {
       const ends = isRunning(state) ? (until(state).until ?? null) : null;
       const reason = `state ${current_state}`;
       this.#reading.add({ kind: 'state', id: current_state, until: ends, reason, entered_at: last_transition_at });

@@ -24,7 +24,7 @@ const ROWS: readonly (readonly [string, object, readonly string[], RegExp])[] = 
     'the attempt of a child',
     { kind: 'Agent', agent: 'no-model', input: 'x' },
     ['workflow', 'state', 'child', 'attempt'],
-    /^Run \S+ failed in state STEP: child run \S+ of agent no-model failed in iteration 1: iteration 1 failed with not_found/,
+    /^Run \S+ failed in state STEP: child run \S+ of agent no-model failed in iteration 1: not_found \(/,
   ],
   [
     'the judge of a child',
@@ -72,6 +72,16 @@ describe('why a run ended so', () => {
       );
     });
   }
+
+  test('a run that completed in a state that failed is named as failed, with its error', async () => {
+    const last = { kind: 'System', command: 'exit 3', transitions: [] };
+    const why = await ended(`/v1/workflows/executions/${await node.runWorkflow(workflowYaml('ends-failed', last))}`);
+    assert.match(why.sentence, /^Run \S+ ended as failed in state STEP: command_failed \(.*exit code 3\)\.$/);
+    assert.deepEqual(
+      why.chain.map(({ kind }) => kind),
+      ['workflow', 'state', 'error'],
+    );
+  });
 
   test('a cancel is named', async () => {
     const id = await node.run(await node.deploy(agentYaml('sleeps')), 'sleepy');

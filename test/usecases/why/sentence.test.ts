@@ -29,7 +29,24 @@ const error: WhyLink = {
   error: { code: 'io', message: 'the disk is full.' },
 };
 
+const attempt: WhyLink = {
+  ...{ kind: 'attempt', id: '2', ...none, reason: 'iteration 2 failed with io (the disk is full)', exit_code: null },
+  error: { code: 'io', message: 'the disk is full' },
+};
+
 const ROWS: readonly (readonly [what: string, waiting: boolean, chain: readonly WhyLink[], sentence: string])[] = [
+  [
+    'an iteration is named once',
+    false,
+    [run('execution', 'failed', 2), attempt],
+    'Run 12ab34cd… failed in iteration 2: io (the disk is full).',
+  ],
+  [
+    'what is behind a completed run is why its outcome is failed',
+    false,
+    [run('workflow', 'completed'), state, child('failed', 2), attempt],
+    'Run 12ab34cd… ended as failed in state review: child run 56ef… of agent writer failed in iteration 2: io (the disk is full).',
+  ],
   [
     'a cause in a state',
     true,
