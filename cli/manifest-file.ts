@@ -45,6 +45,18 @@ async function documentIn(text: string): Promise<JsonObject> {
   return isObject(value) ? value : {};
 }
 
+/**
+ * Whether a YAML file is something else beside manifests: the configuration of a node, or of another program. One that cannot be
+ * read, or that names our apiVersion or kinds, is not: its problems are to be said.
+ */
+export async function isOtherYaml({ text }: ManifestText): Promise<boolean> {
+  const [{ parseDocument }, { API_GROUP }] = await Promise.all([import('yaml'), import('../manifests/metadata.ts')]);
+  if (parseDocument(text).errors.length > 0) return false;
+  const value = await documentIn(text);
+  const kind = textOf(value, 'kind');
+  return kind === 'NodeConfig' || (KINDS[kind] === undefined && !textOf(value, 'apiVersion').startsWith(API_GROUP));
+}
+
 /** Checks a manifest without a node. Throws with `FILE:LINE:COLUMN` for each problem. */
 export async function checkedManifest(manifest: ManifestText): Promise<ManifestFile> {
   const value = await documentIn(manifest.text);

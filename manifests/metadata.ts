@@ -44,7 +44,7 @@ export const RunLabels = z
 export type RunLabels = z.output<typeof RunLabels>;
 
 /** `{api_group}` of the specification. Every manifest and node configuration has `apiVersion: svc.dev/v1`. */
-const API_GROUP = 'svc.dev';
+export const API_GROUP = 'svc.dev';
 
 export const API_VERSION = `${API_GROUP}/v1` as const;
 

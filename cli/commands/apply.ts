@@ -7,7 +7,7 @@ import { type CliContext, contextOf } from '../context.ts';
 import { CliFailure, EXIT, invalid } from '../failure.ts';
 import { warn } from '../findings.ts';
 import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
-import { checkedManifest, deployManifest, type ManifestFile, readManifest } from '../manifest-file.ts';
+import { checkedManifest, deployManifest, isOtherYaml, type ManifestFile, readManifest } from '../manifest-file.ts';
 import { workflowPath } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
 import { counted, isForMachines, print } from '../output.ts';
@@ -98,9 +98,12 @@ async function planFor(client: NodeClient, paths: readonly string[]): Promise<St
   if (files.length === 0) throw invalid(`--file: there is no .yaml or .yml file in ${paths.join(', ')}`);
   const manifests: ManifestFile[] = [];
   const problems: string[] = [];
-  for (const file of files) {
+  const others: string[] = [];
+  for (const { file, isNamed } of files) {
     try {
-      manifests.push(await checkedManifest(await readManifest(file)));
+      const text = await readManifest(file);
+      if (!isNamed && (await isOtherYaml(text))) others.push(file);
+      else manifests.push(await checkedManifest(text));
     } catch (thrown) {
       if (!(thrown instanceof CliFailure)) throw thrown;
       problems.push(...(thrown.problems.length > 0 ? thrown.problems : [thrown.message]));
@@ -108,19 +111,31 @@ async function planFor(client: NodeClient, paths: readonly string[]): Promise<St
   }
   if (problems.length > 0)
     throw new CliFailure(EXIT.validation, 'nothing was deployed: not all manifests are valid', problems);
+  if (manifests.length === 0)
+    throw invalid(`--file: there is no manifest of an agent or a workflow in ${paths.join(', ')}`);
+  if (others.length > 0) process.stderr.write(`skipped, not manifests: ${printable(others.join(', '))}\n`);
   refuseTwice(manifests);
   return Promise.all(inOrder(manifests).map((manifest) => stepFor(client, manifest)));
 }
 
-async function filesOf(path: string): Promise<string[]> {
-  if (path === '-') return [path];
+interface FoundFile {
+  readonly file: string;
+  /** The caller named it; else it was found in a directory. */
+  readonly isNamed: boolean;
+}
+
+/** Directories of packages and tools, whose YAML files are not the caller's. */
+const FOREIGN = /(^|[\\/])(node_modules|\.[^\\/]+)[\\/]/;
+
+async function filesOf(path: string): Promise<FoundFile[]> {
+  if (path === '-') return [{ file: path, isNamed: true }];
   try {
-    if (!(await stat(path)).isDirectory()) return [path];
+    if (!(await stat(path)).isDirectory()) return [{ file: path, isNamed: true }];
     const names = await readdir(path, { recursive: true });
     return names
-      .filter((name) => /\.ya?ml$/.test(name))
+      .filter((name) => /\.ya?ml$/.test(name) && !FOREIGN.test(name))
       .toSorted()
-      .map((name) => join(path, name));
+      .map((name) => ({ file: join(path, name), isNamed: false }));
   } catch (thrown) {
     throw unreadable('--file', path, thrown);
   }

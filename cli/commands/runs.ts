@@ -27,7 +27,10 @@ interface ListOptions {
 
 const DEFAULT_LIMIT = 50;
 
-const COLUMNS = ['id', 'kind', 'name', 'version', 'status', 'waits for', 'started', 'duration', 'labels', 'node'];
+const COLUMNS = [
+  ...['id', 'kind', 'name', 'version', 'status', 'outcome'],
+  ...['waits for', 'started', 'duration', 'labels', 'node'],
+];
 
 /** `svc runs list`: executions of agents and workflows in one list. */
 export function runs(program: Command): void {

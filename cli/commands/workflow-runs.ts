@@ -13,7 +13,16 @@ import { type LogOptions, logsCommand } from './task.ts';
 
 /** Runs of workflows as people read them. */
 export const WORKFLOW_RUNS = {
-  columns: ['execution_id', 'workflow_name', 'workflow_version', 'status', 'current_state', 'started', 'duration'],
+  columns: [
+    'execution_id',
+    'workflow_name',
+    'workflow_version',
+    'status',
+    'outcome',
+    'current_state',
+    'started',
+    'duration',
+  ],
   row: (one: JsonObject): JsonObject => ({ ...one, ...timesOf(one) }),
 };
 

@@ -48,7 +48,7 @@ describe('the first day at the command line', () => {
     const again = await scene.svc(['run', 'greet', '--input', '{"who": "bob"}']);
     assert.match(again.stdout, /hello bob/, again.stderr);
     const listed = await scene.svc(['runs', 'list', '--label', 'day=first']);
-    assert.match(listed.stdout, /^ID +KIND +NAME +VERSION +STATUS .*DURATION +LABELS/);
+    assert.match(listed.stdout, /^ID +KIND +NAME +VERSION +STATUS +OUTCOME .*DURATION +LABELS/);
     assert.match(listed.stdout, /execution +echo +1\.0\.0 .*day=first/);
     assert.match((await scene.svc(['task', 'list'])).stdout, /^EXECUTION_ID +AGENT [\s\S]* echo /);
   });
@@ -109,6 +109,22 @@ describe('the first day at the command line', () => {
     assert.equal((await scene.svc(['agent', 'show', 'good'])).code, 1);
     const wrong = await scene.svc(['agent', 'deploy', scene.file('all/parts/greet.yml')]);
     assert.match(wrong.stderr, /greet\.yml: it is the manifest of a workflow: svc workflow deploy /);
+  });
+
+  test('svc apply skips what is no manifest in a directory and says so; a file that is named is checked', async () => {
+    await mkdir(scene.file('mixed/node_modules/other'), { recursive: true });
+    await writeFile(scene.file('mixed/mine.yaml'), agent('mine', 'x'));
+    await writeFile(scene.file('mixed/svc.yaml'), 'apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: { name: n }\n');
+    await writeFile(scene.file('mixed/compose.yml'), 'services: {}\n');
+    await writeFile(scene.file('mixed/node_modules/other/theirs.yaml'), agent('theirs', 'x'));
+    const { code, stderr } = await scene.svc(['apply', '-f', scene.file('mixed'), '--yes']);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^skipped, not manifests: \S+compose\.yml, \S+svc\.yaml$/m);
+    assert.equal((await scene.svc(['agent', 'show', 'theirs'])).code, 1);
+    const named = await scene.svc(['apply', '-f', scene.file('mixed/compose.yml')]);
+    assert.match(named.stderr, /compose\.yml:1:1: kind: required/);
+    await writeFile(scene.file('mixed/slip.yaml'), agent('slip', 'x').replace('kind: Agent', 'kind: Agnt'));
+    assert.match((await scene.svc(['apply', '-f', scene.file('mixed')])).stderr, /slip\.yaml:2:1: kind: expected/);
   });
 
   test('svc login saves a node that is reached, in a file that others cannot read, and commands use it', async () => {

@@ -103,7 +103,10 @@ export async function runOf({ documents }: RunStatusParts, { message }: LedgerDe
   }
   if (kind === 'workflow') {
     const found = await documents.workflows.get(tenant, id);
-    if (found !== null) return named(found.workflow_name, found.reason, found.error);
+    if (found !== null) {
+      const { last_state_error: last } = found;
+      return named(found.workflow_name, found.reason ?? last?.code ?? null, found.error ?? last?.message ?? null);
+    }
   }
   return { name: null, errorCode: null, texts: [] };
 }
