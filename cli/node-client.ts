@@ -147,8 +147,14 @@ function failureOf(status: number, body: string, file?: string): CliFailure {
   const said = textOf(answer, 'message') || textOf(answer, 'error') || `HTTP ${status}`;
   const problems = listOf(answer, 'details').map((detail) => problemLine(detail, file));
   const text = inWordsOfCli(said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said);
-  return new CliFailure(exitCodeOf(status), isPassing(status) ? `${text} Try again later.` : text, problems);
+  // One problem alone is the message already.
+  const more = problems.length === 1 && problems[0] === said ? [] : problems.map(inWordsOfCli);
+  return new CliFailure(exitCodeOf(status), isPassing(status) ? `${text} Try again later.` : text, more);
 }
 
-/** What the API calls a parameter is a flag here. */
-const inWordsOfCli = (text: string): string => text.replace(/\buse force to\b/, 'use --force to');
+/** What the API calls a parameter is a flag or an argument here. */
+const inWordsOfCli = (text: string): string =>
+  text
+    .replace(/\buse force to\b/, 'use --force to')
+    .replace(/^(?:querystring|params|headers|body)\.([a-z_-]+)(?:\.\d+)?: /, '$1: ')
+    .replace(/^(\w+): unknown query parameter; expected/, 'there is no condition $1; expected');

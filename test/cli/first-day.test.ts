@@ -66,6 +66,19 @@ describe('the first day at the command line', () => {
     }
   });
 
+  test('a refusal is one line in the words of the command line, and svc trace takes the id of a run', async () => {
+    const slips: [string[], string][] = [
+      [['runs', 'list', '--from', 'yesterday'], 'from: expected an ISO 8601 time such as 2026-01-31T12:00:00Z'],
+      [['runs', 'list', '--label', 'day'], 'label: expected KEY=VALUE'],
+      [['trace', 'slip'], 'trace_id: expected the id of a trace: 32 lower-case hex digits'],
+    ];
+    for (const [args, text] of slips) assert.equal((await scene.svc(args)).stderr, `svc: ${text}\n`, args.join(' '));
+    const run = (await scene.svc(['run', 'echo', '--input', 'x', '--detach'])).stdout.trim();
+    const shown = await scene.svc(['trace', run]);
+    assert.match(shown.stdout, /^trace [0-9a-f]{32}: /, shown.stderr);
+    assert.match((await scene.svc(['trace', 'summary', run])).stdout, / deliver(y|ies) in /);
+  });
+
   test('svc apply shows a plan, deploys what differs and nothing else; svc diff shows the lines', async () => {
     const of = ['-f', scene.file('all')];
     await writeFile(scene.file('all/two.yaml'), agent('two', 'Say two.'));

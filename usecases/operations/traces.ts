@@ -19,11 +19,13 @@ const time = (what: string) => z.iso.datetime({ offset: true }).optional().descr
 
 const DIGITS = /^\d{1,12}$/;
 
+const WHOLE_MS = { error: 'expected a whole number of milliseconds, 0 or more' };
+
 const wholeMs = (what: string) =>
   z
     .preprocess(
       (value) => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value),
-      z.number().int().min(0).optional(),
+      z.number(WHOLE_MS).int(WHOLE_MS).min(0, WHOLE_MS).optional(),
     )
     .describe(what);
 

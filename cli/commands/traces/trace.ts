@@ -1,15 +1,27 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
+import { CliFailure, EXIT } from '../../failure.ts';
 import { type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
 import type { NodeClient } from '../../node-client.ts';
 import { isForMachines, print } from '../../output.ts';
 import { paintFor } from '../../paint.ts';
 import { wholeNumber } from '../../read-input.ts';
 import { duration, shares, traceTree } from './trace-tree.ts';
+import { readRun } from './why.ts';
 
 const PATH = '/v1/traces';
 
-const ID = ['<trace-id>', '32 hex digits; a run shows it as trace_id'] as const;
+const ID = ['<trace>', 'id of a trace, or of an execution or workflow run'] as const;
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** The address of a trace. A UUID is that of a run, which names its trace. */
+async function addressOf(client: NodeClient, id: string): Promise<string> {
+  if (!UUID.test(id)) return `${PATH}/${encodeURIComponent(id)}`;
+  const trace = textOf(await readRun({ client }, id), 'trace_id');
+  if (trace === '') throw new CliFailure(EXIT.notFound, `run ${id} was started by an earlier version and has no trace`);
+  return `${PATH}/${trace}`;
+}
 
 /** `svc trace …`: what one call of a client led to, message by message. */
 export function trace(program: Command): void {
@@ -86,7 +98,7 @@ async function listed(
 
 /** All pages of a trace as one answer. */
 async function whole(client: NodeClient, id: string): Promise<JsonObject> {
-  const path = `${PATH}/${encodeURIComponent(id)}`;
+  const path = await addressOf(client, id);
   const deliveries: JsonObject[] = [];
   const effects: JsonObject[] = [];
   for (let next: string | undefined; ; ) {
@@ -144,7 +156,7 @@ function criticalPath(group: Command): void {
     .argument(...ID)
     .action(async (id: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const answer = await client.json('GET', `${PATH}/${encodeURIComponent(id)}/critical-path`, { repeatable: true });
+      const answer = await client.json('GET', `${await addressOf(client, id)}/critical-path`, { repeatable: true });
       const rows = listOf(answer, 'steps').map((step) => {
         const what = textOf(step, 'effect_kind') || `${textOf(step, 'type')} → ${textOf(step, 'to')}`;
         return { name: `${textOf(step, 'kind')}  ${what}`, ms: numberOf(step, 'ms') };
@@ -163,7 +175,7 @@ function summary(group: Command): void {
     .argument(...ID)
     .action(async (id: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const answer = await client.json('GET', `${PATH}/${encodeURIComponent(id)}/summary`, { repeatable: true });
+      const answer = await client.json('GET', `${await addressOf(client, id)}/summary`, { repeatable: true });
       const rows = [
         { name: 'mailboxes', ms: numberOf(answer, 'mailbox_ms') },
         { name: 'turns', ms: numberOf(answer, 'turns_ms') },

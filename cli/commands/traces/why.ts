@@ -12,25 +12,20 @@ export function why(program: Command): void {
     .argument('<run>', 'execution id, of an agent or a workflow')
     .action(async (run: string, _options: object, command: Command) => {
       const context = contextOf(command);
-      const answer = await explained(context, run);
+      const answer = await readRun(context, run, '/why');
       await print(context.output, { value: answer, text: chainText(answer) });
     });
 }
 
-const PATHS = ['/v1/executions', '/v1/workflows/executions'] as const;
-
-/** An id names an execution of an agent, else a workflow run. */
-async function explained({ client }: CliContext, run: string): Promise<JsonObject> {
-  const paths = PATHS.map((path) => `${path}/${encodeURIComponent(run)}/why`);
-  for (const path of paths) {
-    try {
-      return await client.json('GET', path, { repeatable: true });
-    } catch (thrown) {
-      const isLast = path === paths.at(-1);
-      if (isLast || !(thrown instanceof CliFailure) || thrown.exitCode !== EXIT.notFound) throw thrown;
-    }
+/** An id names an execution of an agent, else a workflow run. `rest`: what follows its address, such as `/why`. */
+export async function readRun({ client }: Pick<CliContext, 'client'>, run: string, rest = ''): Promise<JsonObject> {
+  const path = `${encodeURIComponent(run)}${rest}`;
+  try {
+    return await client.json('GET', `/v1/executions/${path}`, { repeatable: true });
+  } catch (thrown) {
+    if (!(thrown instanceof CliFailure) || thrown.exitCode !== EXIT.notFound) throw thrown;
+    return client.json('GET', `/v1/workflows/executions/${path}`, { repeatable: true });
   }
-  throw new CliFailure(EXIT.notFound, 'execution not found');
 }
 
 /** The sentence, and below it the chain as a tree: each link behind what it explains. */

@@ -128,7 +128,7 @@ describe('executions', () => {
     await using at = await restServer();
     const refused = await at.postJson('/v1/executions', { agent_id: UNKNOWN, input: 7 });
     assert.equal(refused.status, 400);
-    assert.match(refused.body.error, /^body\.input: .*expected string/);
+    assert.match(refused.body.error, /^body\.input: .*expected text/);
     assert.equal(refused.body.details[0].path, 'body.input');
     for (const body of [null, [], 'x', undefined]) {
       assert.equal((await at.postJson('/v1/executions', body)).status, 400, JSON.stringify(body));

@@ -48,7 +48,7 @@ const tapSchema = {
     outcome: z.enum(OUTCOMES).optional(),
     trace: z
       .string()
-      .regex(/^[0-9a-f]{32}$/, 'expected 32 hex digits')
+      .regex(/^[0-9a-f]{32}$/, 'expected the id of a trace: 32 lower-case hex digits')
       .optional()
       .describe('One trace.'),
   }),

@@ -43,7 +43,7 @@ export const runFilterFields = {
   parent: text(256).optional().describe('Id of the run, panel of judges or stimulus that started it.'),
   trace_id: z
     .string()
-    .regex(/^[0-9a-f]{32}$/, 'expected the id of a trace: 32 hex digits')
+    .regex(/^[0-9a-f]{32}$/, 'expected the id of a trace: 32 lower-case hex digits')
     .optional()
     .describe('Runs of this trace.'),
   text: text(256).optional().describe('The beginning of the id, or a part of the name.'),

@@ -13,7 +13,7 @@ const ms = z.number().describe('Milliseconds.');
 export const TraceIdParams = z.object({
   trace_id: z
     .string()
-    .regex(/^[0-9a-f]{32}$/, 'expected 32 hex digits')
+    .regex(/^[0-9a-f]{32}$/, 'expected the id of a trace: 32 lower-case hex digits')
     .describe('W3C trace id.'),
 });
 

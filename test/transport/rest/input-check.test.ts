@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { checkInput } from '../../../transport/rest/input-check.ts';
+
+const Body = z.strictObject({
+  input: z.record(z.string(), z.unknown()),
+  name: z.string().min(1).max(3).optional(),
+  status: z.enum(['open', 'closed']).optional(),
+  from: z.iso.datetime().optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  code: z
+    .string()
+    .regex(/^[a-z]+$/)
+    .optional(),
+  limit: z.number({ error: 'expected a whole number' }).optional(),
+});
+
+const ROWS: readonly (readonly [given: unknown, path: string, text: string])[] = [
+  [null, '/', 'expected an object'],
+  [{}, '/input', 'required: expected an object'],
+  [{ input: 'x' }, '/input', 'expected an object'],
+  [{ input: {}, name: 5 }, '/name', 'expected text'],
+  [{ input: {}, name: '' }, '/name', 'expected at least 1 character'],
+  [{ input: {}, name: 'abcd' }, '/name', 'expected at most 3 characters'],
+  [{ input: {}, status: 'opn' }, '/status', 'expected one of open, closed'],
+  [{ input: {}, from: 'yesterday' }, '/from', 'expected an ISO 8601 time such as 2026-01-31T12:00:00Z'],
+  [{ input: {}, labels: { a: 1 } }, '/labels/a', 'expected text'],
+  [{ input: {}, code: '1' }, '/code', 'expected text of the form /^[a-z]+$/'],
+  [{ input: {}, limit: '1' }, '/limit', 'expected a whole number'],
+  [{ input: {}, statuss: 'open' }, '/', 'unknown member "statuss"; did you mean "status"?'],
+  [{ input: {}, a: 1, b: 2 }, '/', 'unknown members "a", "b"'],
+];
+
+test('what a call gets wrong is said in words of JSON, with what was expected', () => {
+  const check = checkInput({ schema: Body, method: 'POST', url: '/v1/x' });
+  for (const [given, path, text] of ROWS) {
+    const { error } = z
+      .object({ error: z.array(z.object({ instancePath: z.string(), message: z.string() })) })
+      .parse(check(given));
+    assert.deepEqual(error, [{ instancePath: path, message: text }]);
+  }
+  assert.deepEqual(check({ input: {} }), { value: { input: {} } });
+});
