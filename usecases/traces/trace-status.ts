@@ -33,9 +33,13 @@ interface Standing {
   readonly endedAt: string | null;
 }
 
+/** Most calls of a caller's trace, beside the first, whose standing is looked up. */
+const MOST_CALLS = 100;
+
 /**
  * How a trace stands. One that a start began, and each in which it goes on, stands as its run does. Any other call has
- * ended when its first message was handled.
+ * ended when its first message was handled. A trace that a caller chose may hold several calls: it runs while one of them does,
+ * has failed when one of them has, and ends with the last.
  */
 export async function traceStatus(
   parts: RunStatusParts,
@@ -45,9 +49,23 @@ export async function traceStatus(
 ): Promise<Standing> {
   const start = root === null ? deliveries.find(({ message }) => isToRun(message)) : startOf(root);
   const run = start === undefined ? null : await runStanding(parts, viewer, start);
-  if (run !== null) return run;
-  const first = root ?? deliveries[0];
-  const last = deliveries.findLast(({ message }) => message.id === first?.message.id);
+  const first = run ?? callStanding(root ?? deliveries[0], deliveries);
+  const others = new Map(
+    deliveries
+      .filter(({ message }) => message.cause === null && message.id !== root?.message.id)
+      .slice(0, MOST_CALLS)
+      .map((one) => [one.message.id, one]),
+  );
+  if (root === null || others.size === 0) return first;
+  const calls = [...others.values()].map(async (call) => {
+    const found = startOf(call) === undefined ? null : await runStanding(parts, viewer, call);
+    return found ?? callStanding(call, deliveries);
+  });
+  return together([first, ...(await Promise.all(calls))]);
+}
+
+function callStanding(call: LedgerDelivery | undefined, deliveries: readonly LedgerDelivery[]): Standing {
+  const last = deliveries.findLast(({ message }) => message.id === call?.message.id);
   switch (last === undefined ? 'unknown' : outcomeOf(last)) {
     case 'retried':
     case 'deferred':
@@ -58,6 +76,15 @@ export async function traceStatus(
     default:
       return { status: 'completed', endedAt: null };
   }
+}
+
+const WORST_FIRST = ['running', 'failed', 'cancelled'] as const;
+
+function together(calls: readonly Standing[]): Standing {
+  const status = WORST_FIRST.find((one) => calls.some((call) => call.status === one)) ?? 'completed';
+  const ends = calls.flatMap(({ endedAt }) => endedAt ?? []).toSorted();
+  // A call that is no run ends with its deliveries.
+  return { status, endedAt: status === 'running' || ends.length < calls.length ? null : (ends.at(-1) ?? null) };
 }
 
 const isToRun = ({ to }: Message): boolean => ['execution', 'workflow'].includes(parseAddress(to).kind);

@@ -47,11 +47,8 @@ export interface TracePage extends TraceHead {
   readonly next: string | null;
 }
 
-/** Most deliveries of one page. */
+/** Most deliveries of one page, and those among which the calls of a trace are looked for. */
 export const MOST_OF_PAGE = 1_000;
-
-/** Deliveries among which the root of a trace is looked for. */
-const FIRST_ONES = 100;
 
 /** Most deliveries that summaries and critical paths are made of: a trace of 10,000, and what was on its way then. */
 const MOST_READ = 11_000;
@@ -94,7 +91,9 @@ export class TraceReading {
   /** Reads a page. Throws `not_found`, also when the reader may see nothing of the trace. */
   async page(page: { readonly limit: number; readonly next?: string | undefined }): Promise<TracePage> {
     const { deliveries, read, next } = await this.#visible(page.limit, page.next);
-    const first = page.next === undefined ? { deliveries, read, next } : await this.#visible(FIRST_ONES, undefined);
+    // Each page says the same of the trace, however long it is.
+    const isWhole = page.next === undefined && (next === null || page.limit >= MOST_OF_PAGE);
+    const first = isWhole ? { deliveries, read, next } : await this.#visible(MOST_OF_PAGE, undefined);
     const { head } = await this.#withHead(first);
     return { ...head, ...(await this.#rows(deliveries, next === null && head.status === 'running')), next };
   }

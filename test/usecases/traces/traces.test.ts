@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { addressOf } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Identity } from '../../../runtime/identity.ts';
 import type { LedgerDelivery, LedgerReader } from '../../../runtime/ledger/ledger-reader.ts';
 import { NewerVersion } from '../../../runtime/turns/record.ts';
 import { nextTrace } from '../../../runtime/turns/trace-count.ts';
@@ -185,6 +186,37 @@ describe('a trace', () => {
     await client.tell(run, 'Rung', {}, { trace: nextTrace(trace), cause: root ?? '', identity: ann });
     await waitUntil('the linked trace', async () => (await links(trace)).some(({ relation }) => relation === 'next'));
     assert.equal((await ofRuns.page(ann, nextTrace(trace), { limit: 1 })).status, 'running');
+  });
+
+  test('in which a caller started several runs stands as they all do, and ends with the last', async () => {
+    const trace = newTrace();
+    const [early, late] = ['2026-01-01T00:00:01.000Z', '2026-01-01T00:00:09.000Z'];
+    const standings: Record<string, [ExecutionStatus['status'], string | null]> = {
+      'of-two-1': ['completed', early],
+      'of-two-2': ['running', null],
+    };
+    const status = async (_viewer: Identity, id: string): Promise<ExecutionStatus> => {
+      const [now, ended_at] = standings[id] ?? ['failed', null];
+      const usage = { input_tokens: 0, output_tokens: 0, cost: 0 };
+      const none = { last_output: null, last_error: null, outcome: null, started_at: null };
+      return { execution_id: id, agent_id: 'a', status: now, iteration_count: 0, ...none, ended_at, usage };
+    };
+    const ofRuns = createTraceApi({ ...parts, executions: { status, hasEnded: async () => false } });
+    for (const id of Object.keys(standings))
+      await node.runtime.client.tell(addressOf('execution', 'acme', id), 'Start', {}, { trace, identity: ann });
+    await waitUntil('both starts', async () => {
+      const found = await ofRuns.page(ann, trace, { limit: 10 }).catch(() => null);
+      return (found?.deliveries.length ?? 0) >= 2;
+    });
+    const standing = async (limit: number) => {
+      const found = await ofRuns.page(ann, trace, { limit });
+      return [found.status, found.ended_at];
+    };
+    assert.deepEqual(await standing(10), ['running', null]);
+    standings['of-two-2'] = ['failed', late];
+    assert.deepEqual(await standing(10), ['failed', late]);
+    // However small the page is.
+    assert.deepEqual(await standing(1), ['failed', late]);
   });
 
   test('of a run that a newer version wrote is listed and shown, as its deliveries say', async () => {
