@@ -36,7 +36,6 @@ import { VERSION } from './runtime/store-formats.ts';
 import type { Tracing } from './runtime/tracing/spans.ts';
 import { NodeMetrics } from './transport/internal/node-metrics.ts';
 import { Admission } from './usecases/starts/admission.ts';
-import { withoutSecrets } from './usecases/traces/reader-view.ts';
 
 export type { Node, NodeInput } from './app/node.ts';
 export { VERSION };
@@ -217,20 +216,6 @@ function openRuntime(parts: {
     meter: new RunLog({ logger: world.logger, clock: world.clock, inner: metrics ?? noMeter }),
     tracing,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
-    onRetry: ({ effectId, kind, address, trace, attempt, retryAtMs, error }) =>
-      logger.warn(
-        {
-          actor: address,
-          effect: effectId,
-          kind,
-          attempt,
-          next_try_at: new Date(retryAtMs).toISOString(),
-          code: error.code,
-          reason: withoutSecrets(error.message),
-          trace,
-        },
-        'an attempt failed and is tried again',
-      ),
     warn,
   });
 }

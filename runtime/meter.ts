@@ -29,8 +29,11 @@ export interface AttemptAbout {
   readonly address: Address;
   readonly trace: string;
   readonly attempt: number;
+  readonly effectId: string;
   /** Null: it did not fail. */
   readonly error: SvcError | null;
+  /** When the next attempt may begin, Unix ms; null when none follows. */
+  readonly retryAtMs: number | null;
 }
 
 /** A run that ended, for logs. */

@@ -13,7 +13,7 @@ import type { Documents } from './documents.ts';
 import type { EffectHandler } from './effect.ts';
 import type { EffectQueue } from './effect-queue.ts';
 import { EffectRunner } from './effects/effect-runner.ts';
-import type { EffectRetry, EffectRunnerOptions, RunnerCounts } from './effects/effect-runner-claim.ts';
+import type { EffectRunnerOptions, RunnerCounts } from './effects/effect-runner-claim.ts';
 import { toSvcError } from './errors.ts';
 import { SYSTEM_TENANT } from './identity.ts';
 import { KeptFrom } from './ledger/kept-from.ts';
@@ -64,8 +64,6 @@ export interface RuntimeParts {
   readonly meter?: Meter;
   /** Default: spans are not exported, and every trace that begins here is sampled. */
   readonly tracing?: Tracing;
-  /** Called when an attempt of an effect has failed and another one follows; for the log. Default: nothing. */
-  readonly onRetry?: (retry: EffectRetry) => void;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -229,7 +227,6 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     meter,
     sink: tracing.sink,
     encode: (message) => encodeMessage(payloads, message),
-    onRetry: parts.onRetry ?? (() => {}),
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
     probes: probesOf(parts, archive),
     onOutage: (name, change) =>

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type Address, type Log, parseAddress } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AttemptAbout, EffectEnd, Meter, RunAbout } from '../../runtime/meter.ts';
+import { withoutSecrets } from '../../usecases/traces/reader-view.ts';
 
 /** Kinds of actors that are runs. Others, such as sessions of tools, would fill the log. */
 const RUNS: ReadonlySet<string> = new Set(['execution', 'workflow']);
@@ -59,10 +60,15 @@ export class RunLog implements Meter {
 
   effectEnded(kind: string, outcome: EffectEnd, ms: number, about: AttemptAbout): void {
     this.#inner.effectEnded(kind, outcome, ms, about);
-    const { address, trace, attempt, error } = about;
     if (outcome !== 'retried' && outcome !== 'failed' && outcome !== 'in_doubt') return;
-    const fields = { event: `effect_${outcome}`, ...runOf(address), trace, effect: kind, attempt, ...errorOf(error) };
-    this.#logger.warn(fields, TEXTS[outcome]);
+    const { address, trace, attempt, effectId, error, retryAtMs } = about;
+    const next = retryAtMs === null ? {} : { next_try_at: new Date(retryAtMs).toISOString() };
+    const of = { ...runOf(address), trace, effect: kind, effect_id: effectId, attempt };
+    const fields = { event: `effect_${outcome}`, ...of, ...next, ...errorOf(error) };
+    // A node that stops gives its attempts back: they did not fail.
+    if (outcome === 'retried' && error === null)
+      this.#logger.info(fields, 'an attempt was given back and begins again');
+    else this.#logger.warn(fields, TEXTS[outcome]);
   }
 
   actorStarted(address: Address, trace: string | null): void {
@@ -91,7 +97,7 @@ export class RunLog implements Meter {
 }
 
 const TEXTS = {
-  retried: 'an attempt failed and is retried',
+  retried: 'an attempt failed and is tried again',
   failed: 'an effect failed',
   in_doubt: 'it is unknown whether an effect acted',
 } as const;
@@ -106,5 +112,8 @@ function runOf(address: Address): { readonly tenant: string; readonly run: strin
 const errorOf = (error: AttemptAbout['error']) =>
   error === null ? {} : { code: error.code, error: short(error.message) };
 
-/** Texts of errors hold no secrets (`SvcError`); a long one is cut. */
-const short = (text: string): string => (text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text);
+/** Texts of errors may come from models and tools: what looks like a secret is taken out, and a long one is cut. */
+function short(text: string): string {
+  const shown = withoutSecrets(text);
+  return shown.length > MOST_TEXT ? `${shown.slice(0, MOST_TEXT)}…` : shown;
+}

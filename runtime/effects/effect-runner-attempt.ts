@@ -1,7 +1,6 @@
 import type { Address } from '../address.ts';
 import { asEffectOf } from '../calls/calls-of-effect.ts';
 import { type EffectContext, type EffectHandler, HandlerWaits } from '../effect.ts';
-import type { EffectError } from '../effect-ledger.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
 import type { Json } from '../json.ts';
@@ -364,22 +363,8 @@ export class EffectAttempt {
     // A repeated call returns false although the first one gave the attempt back: the job comes again and the claim
     // decides.
     this.#shared.counts.retried += 1;
-    this.#count('retried');
-    if (why !== undefined) this.#reportRetry(delayMs, why);
+    this.#count('retried', this.#settings.clock.now() + delayMs);
     return { kind: 'later', delayMs };
-  }
-
-  #reportRetry(delayMs: number, error: EffectError): void {
-    const { clock, onRetry } = this.#settings;
-    onRetry({
-      effectId: this.#job.id,
-      kind: this.#envelope.request.kind,
-      address: this.#envelope.to,
-      trace: this.#envelope.trace,
-      attempt: this.#attempt,
-      retryAtMs: clock.now() + delayMs,
-      error,
-    });
   }
 
   #drop(outcome: JobOutcome): JobOutcome {
@@ -388,11 +373,11 @@ export class EffectAttempt {
     return outcome;
   }
 
-  #count(end: EffectEnd): void {
+  #count(end: EffectEnd, retryAtMs: number | null = null): void {
     const { meter, sink, clock } = this.#settings;
     const { to: address, trace, request } = this.#envelope;
     const [ms, attempt, error] = [clock.monotonic() - this.#begunAt, this.#attempt, this.#error];
-    meter.effectEnded(request.kind, end, ms, { address, trace, attempt, error });
+    meter.effectEnded(request.kind, end, ms, { address, trace, attempt, effectId: this.#job.id, error, retryAtMs });
     const about = { id: this.#job.id, attempt, outcome: end, error: error?.code, startedAt: this.#report.startedAtMs };
     exportSpan(sink, this.#envelope, { ...about, endedAt: clock.now() });
   }

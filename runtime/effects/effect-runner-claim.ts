@@ -1,8 +1,7 @@
 import type { EffectLedger, EffectSettle } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import type { Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { EffectHandler } from '../effect.ts';
-import type { EffectError } from '../effect-ledger.ts';
 import type { EffectJob, EffectQueue } from '../effect-queue.ts';
 import { type OwnStore, toSvcError } from '../errors.ts';
 import type { Message } from '../message.ts';
@@ -178,24 +177,8 @@ export interface EffectRunnerOptions {
   readonly meter?: Meter;
   /** Default: spans are not exported. */
   readonly sink?: SpanSink | null;
-  /** Called when an attempt has failed and another one follows; for the log. */
-  readonly onRetry?: (retry: EffectRetry) => void;
   /** Called for faults that no result can carry; for the log. */
   readonly onFault: (error: unknown, about: { readonly effectId: string; readonly doing: string }) => void;
-}
-
-/** A failed attempt that another one follows. */
-export interface EffectRetry {
-  readonly effectId: string;
-  readonly kind: string;
-  /** The actor that requested the effect. */
-  readonly address: Address;
-  /** Trace of that request. */
-  readonly trace: string;
-  readonly attempt: number;
-  /** When the next attempt may begin, Unix ms. */
-  readonly retryAtMs: number;
-  readonly error: EffectError;
 }
 
 export type RunnerSettings = Required<EffectRunnerOptions>;
@@ -220,7 +203,6 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     probes: {},
     unpack: async (body) => body,
     onOutage: () => {},
-    onRetry: () => {},
     meter: noMeter,
     sink: null,
     ...options,

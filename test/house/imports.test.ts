@@ -26,6 +26,9 @@ const OF_TRANSPORT: ReadonlySet<string> = new Set([
   // Schemas of what callers send and get.
   'manifests/agent/schema.ts',
   'manifests/audit/record.ts',
+  // Texts that say what was expected.
+  'manifests/expectation.ts',
+  'manifests/nearest.ts',
   'manifests/node/managed.ts',
   'manifests/runtime-table/table.ts',
   'manifests/template/rendering.ts',

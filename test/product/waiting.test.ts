@@ -195,15 +195,14 @@ describe('one call shows what an unfinished execution waits for', () => {
     const last_error = { code: 'model_unavailable', message: /answered 503/ };
     const effect = { kind: 'model.generate', status: 'retrying', retry_at: /^20/, last_error };
     assertHas(wait, { kind: 'effect', effects: [effect] });
-    const line = await waitUntil('the log has a line', () =>
-      node.process.log
-        .split('\n')
-        .find((one) => one.includes('an attempt failed and is tried again') && one.includes(id)),
-    );
-    const { attempt, next_try_at, code, reason } = JSON.parse(line);
-    assert.deepEqual([attempt, code], [1, 'model_unavailable']);
+    const linesOf = () => node.process.log.split('\n').filter((one) => one.includes('503') && one.includes(id));
+    await waitUntil('the log has a line', () => linesOf().length > 0);
+    const lines = linesOf().map((one) => JSON.parse(one));
+    const [{ event, tenant, attempt, next_try_at, code, error }] = lines;
+    assert.deepEqual([event, tenant, attempt, code], ['effect_retried', 'svc-system', 1, 'model_unavailable']);
     assert.match(next_try_at, /^20/);
-    assert.match(reason, /answered 503/);
+    assert.equal(lines.filter((one) => one.attempt === 1).length, 1, 'one line for each attempt');
+    assert.match(error, /answered 503/);
   });
 
   test('a run that names its workflow execution is shown and found by it; an unknown one is refused', async () => {
