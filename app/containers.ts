@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAgentContainerEffect } from '../effects/agents/container-effect.ts';
 import { sweepExchanges } from '../effects/agents/exchange-directory.ts';
+import type { AgentContainerParts } from '../effects/agents/plan-container.ts';
 import { createContainerEffect } from '../effects/containers/container-effect.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { type EngineLocation, findEngine } from '../effects/containers/engine-error.ts';
@@ -64,8 +65,9 @@ export async function openContainers(parts: EffectsParts, volumes: ContainerPart
     limits: containerLimits(settings),
     onEnd: (owner: ContainerOwner) => sweep?.soon(owner),
   };
-  const handlers = [createContainerEffect(containers), await agentContainers(parts, containers)];
-  return { engine, handlers, close: async () => sweep?.stop() };
+  const agents = await agentContainers(parts, containers);
+  const handlers = [createContainerEffect(containers), createAgentContainerEffect(agents)];
+  return { engine, handlers, agents, close: async () => sweep?.stop() };
 }
 
 /**
@@ -92,11 +94,11 @@ async function engineAt(location: EngineLocation, clock: Clock): Promise<Contain
 async function agentContainers(
   { world, access, areas }: EffectsParts,
   containers: Parameters<typeof createContainerEffect>[0],
-) {
+): Promise<AgentContainerParts> {
   const { runtime } = world.settings;
   const directory = join(world.dataDir, 'agents');
   await sweepExchanges(directory, world.clock);
-  return createAgentContainerEffect({
+  return {
     containers,
     directory,
     script: runtime.bootstrap_script === undefined ? null : await ownScript(runtime.bootstrap_script),
@@ -106,7 +108,7 @@ async function agentContainers(
     runtimes: { runtimes: runtime.containers.runtimes, defaultImage: runtime.containers.agent_image },
     network: runtime.containers.agent_network ?? runtime.container_network_mode ?? 'none',
     keep: runtime.containers.keep_agent_containers,
-  });
+  };
 }
 
 function ownScript(path: string): Promise<Buffer> {

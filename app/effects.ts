@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { createScriptContainerEffect } from '../effects/agents/script-container.ts';
 import { createCommandEffect, createCommandRunner } from '../effects/commands/command-runner.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import { createPatternQuery, createPatternStore } from '../effects/memory/pattern-effects.ts';
@@ -55,6 +56,7 @@ export async function openEffects(parts: EffectsParts) {
     createPrepareEffect(volumes),
     createCommandEffect(commands),
     ...containers.handlers,
+    createScriptContainerEffect({ ...containers.agents, rules: tools.scriptRules }),
     ...tools.handlers,
     createAgentStart(areas.agents),
     createWorkflowStart(areas.workflows),

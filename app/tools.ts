@@ -25,6 +25,9 @@ import { createBuiltInTools } from '../tools/contracts.ts';
 import type { FilePorts } from '../tools/files/places.ts';
 import { createGrantEffect, createToolEffect } from '../tools/tool-effect.ts';
 import { createToolGranter } from '../tools/tool-granter.ts';
+import { createFilesEffect } from '../tools/validation/files-effect.ts';
+import { createScriptEffect } from '../tools/validation/script-effect.ts';
+import { createScriptRules } from '../tools/validation/script-rules.ts';
 import type { LateManagement } from '../usecases/management.ts';
 import type { Web } from '../usecases/ports/web.ts';
 import { toolPolicy } from './product-actors.ts';
@@ -79,30 +82,29 @@ export function openTools(parts: ToolsParts) {
     mayTouch: (scope, path, access) =>
       filesystemBreach([{ field: 'path', path, absolute: path, access }], scope) === null,
   };
+  const commands = createToolCommands({
+    volumes,
+    workspaces: parts.workspaces,
+    view: parts.view,
+    allow: parts.allow,
+    engine: parts.engine,
+  });
   const tools = createBuiltInTools({
     files,
     web: { web, domainProblem },
-    commands: createToolCommands({
-      volumes,
-      workspaces: parts.workspaces,
-      view: parts.view,
-      allow: parts.allow,
-      engine: parts.engine,
-    }),
+    commands,
     listing: granter,
     management: parts.management,
   });
   const timeouts = new Map(servers.map(({ name, tool_timeout_seconds }) => [name, tool_timeout_seconds * 1_000]));
   const timeoutMs = (server: string): number => timeouts.get(server) ?? 60_000;
+  const policy = toolPolicy(settings);
+  const scriptRules = createScriptRules({ contexts, policy, ceilings: commandCeilings(dispatchers) });
   const handlers = [
     createGrantEffect(granter),
-    createContextEffect({
-      files,
-      web: { web, domainProblem },
-      contexts,
-      policy: toolPolicy(settings),
-      gates: parts.gates,
-    }),
+    createContextEffect({ files, web: { web, domainProblem }, contexts, policy, gates: parts.gates }),
+    createFilesEffect({ files, contexts, policy }),
+    createScriptEffect({ commands, rules: scriptRules }),
     createToolEffect({
       granter,
       tools,
@@ -116,7 +118,7 @@ export function openTools(parts: ToolsParts) {
   const close = async (): Promise<void> => {
     await Promise.all([mcp.close(), web.close()]);
   };
-  return { granter, handlers, close };
+  return { granter, handlers, scriptRules, close };
 }
 
 /** Loads the libraries of the web tools at their first use, so that an idle node does not hold them. */

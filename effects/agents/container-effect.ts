@@ -62,7 +62,7 @@ async function run(parts: AgentContainerParts, input: AgentContainerInput, conte
 }
 
 /** Keeps the exchanges while another attempt may still adopt the container. */
-async function removeExchanges(
+export async function removeExchanges(
   engine: EngineParts,
   owner: ContainerOwner,
   exchanges: ReadonlySet<string>,

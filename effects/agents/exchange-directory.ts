@@ -28,6 +28,8 @@ const EXCHANGE_PATH = '/run/svc';
 
 export const BOOTSTRAP = `${NODE_PATH}/bootstrap.sh`;
 export const PROMPT_FILE = `${NODE_PATH}/prompt`;
+/** The output of an iteration, in the container of a script that validates it. */
+export const SCRIPT_INPUT = `${NODE_PATH}/output`;
 
 /** Label of a container with the exchange directory it was made with: a node that adopts the container serves this one. */
 export const EXCHANGE_LABEL = 'dev.svc.box';
@@ -71,6 +73,16 @@ export async function prepareExchange(
     { directory: join(directory, 'in'), path: `${EXCHANGE_PATH}/in`, readOnly: true },
     { directory: join(directory, 'bin'), path: NODE_PATH, readOnly: true },
   ];
+}
+
+/** Makes a directory with the file `SCRIPT_INPUT` of a container. Repeating it is harmless. */
+export async function prepareScriptInput(directory: string, text: string): Promise<ContainerExtras['binds']> {
+  const bin = join(directory, 'bin');
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await mkdir(bin, { recursive: true });
+  await chmod(bin, 0o755);
+  await place(directory, 'output', Buffer.from(text), 0o444);
+  return [{ directory: bin, path: NODE_PATH, readOnly: true }];
 }
 
 async function place(directory: string, name: string, content: Buffer, mode: number): Promise<void> {

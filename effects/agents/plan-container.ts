@@ -62,17 +62,28 @@ export async function planContainer(
     },
     parts: {
       ...rest,
-      limits: {
-        ...engine.limits,
-        readOnlyRoot: engine.limits.readOnlyRoot || input.read_only,
-        networkMode: input.network === 'open' ? parts.network : 'none',
-        tmpBytes: Math.min(engine.limits.tmpBytes, limits.disk_bytes ?? engine.limits.tmpBytes),
-      },
+      limits: limitsOf(parts, engine, input),
       onEnd: kept ? undefined : onEnd,
     },
     // The token gives access to the gateway, so it must not appear in output.
     secrets: [...secrets, token],
   };
+}
+
+/** The limits of the node, restricted by what the manifest says. */
+export const limitsOf = (
+  parts: Pick<AgentContainerParts, 'network'>,
+  { limits: own }: EngineParts,
+  { read_only, network, limits }: Pick<AgentContainerInput, 'read_only' | 'network'> & LimitedDisk,
+): EngineParts['limits'] => ({
+  ...own,
+  readOnlyRoot: own.readOnlyRoot || read_only,
+  networkMode: network === 'open' ? parts.network : 'none',
+  tmpBytes: Math.min(own.tmpBytes, limits.disk_bytes ?? own.tmpBytes),
+});
+
+interface LimitedDisk {
+  readonly limits: Pick<AgentContainerInput['limits'], 'disk_bytes'>;
 }
 
 function containerOf(
@@ -107,7 +118,7 @@ const privateNames = (variables: Readonly<Record<string, string>>): string =>
   [...Object.keys(variables), 'SVC_PROMPT_FILE'].filter((name) => name !== 'PATH').join(' ');
 
 /** A node without root rights shares volumes with its containers by giving them its own user. */
-function defaultUser(): string {
+export function defaultUser(): string {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
   return uid === 0 ? USER : `${uid}:${gid}`;
 }
@@ -142,7 +153,7 @@ interface RuntimeSettings {
  * The image of an agent and the variables of its language. Throws `unsupported_runtime` for a language or version that is
  * not in the table: the node that accepted the start may have another table.
  */
-function runtimeOf(
+export function runtimeOf(
   settings: RuntimeSettings,
   asked: AskedRuntime & { readonly image?: string | null | undefined },
 ): Pick<Runtime, 'image' | 'env'> {

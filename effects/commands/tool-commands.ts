@@ -77,6 +77,7 @@ async function runOnHost(
       workdir: WORKSPACE,
       ownProcesses: true,
       network,
+      input: request.input,
       limits: { timeout_ms, output_bytes: max_output_bytes, total_output_bytes: max_output_bytes },
       program: async (place) => ({ program: await findToolProgram(program, place), args: request.args }),
       environment: ({ directory, viewed, run }) => {

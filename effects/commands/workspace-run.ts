@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Writable } from 'node:stream';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Mount, ProgramResult } from '../../usecases/ports/commands.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
@@ -62,6 +63,8 @@ export interface WorkspaceRun {
   readonly ownProcesses: boolean;
   /** Network by the rules for the command; the node's settings may restrict it further. */
   readonly network: 'none' | 'host';
+  /** Standard input; absent: none. */
+  readonly input?: string | undefined;
   program(place: Place): Promise<ViewedProgram>;
   environment(place: Place): Readonly<Record<string, string>>;
 }
@@ -98,6 +101,7 @@ export async function runInWorkspace(
       directory: view === null ? workdir.host : directory,
       environment: asked.environment(place),
       limits: limitsOf(parts, asked, [workspace, ...mounts]),
+      stdin: asked.input === undefined ? undefined : 'pipe',
     },
     {
       workspaces,
@@ -106,8 +110,16 @@ export async function runInWorkspace(
       killGraceMs,
       stop: signal,
       guard: volumeGuard(volumes, tenant, used),
+      whenStarted: async ({ child }) => feed(child.stdin, asked.input),
     },
   );
+}
+
+function feed(stdin: Writable | null, input: string | undefined): void {
+  if (stdin === null || input === undefined) return;
+  // A program that ends without reading all of it breaks the pipe, which is its own choice.
+  stdin.on('error', () => stdin.destroy());
+  stdin.end(input);
 }
 
 const allowed = (view: ProgramView, network: 'none' | 'host'): 'none' | 'host' =>

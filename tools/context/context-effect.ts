@@ -151,7 +151,7 @@ async function namingEntry({ index, entry }: Asked, signal: AbortSignal, work: (
 }
 
 /** The message of a tool without its advice to a model. */
-function problemOf({ code, message, class: failureClass }: ToolFailure): string {
+export function problemOf({ code, message, class: failureClass }: ToolFailure): string {
   if (failureClass === 'policy') return `${code}: ${message.replace(REFUSED, '')}`;
   return code === 'NOT_FOUND' || code === 'BinaryFile' ? (message.split(': ')[0] ?? message) : message;
 }

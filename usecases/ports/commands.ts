@@ -52,6 +52,8 @@ export interface ToolCommandRequest {
   readonly env_denylist: readonly string[];
   /** Container to run in, for isolation `docker`. */
   readonly container_id?: string;
+  /** Its standard input; absent: none. Not for commands in a container. */
+  readonly input?: string;
 }
 
 export interface ToolCommandResult {
