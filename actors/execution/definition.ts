@@ -12,6 +12,7 @@ import { ProgramChunk, ProgramEnded } from './handlers/program.ts';
 import { Start } from './handlers/start.ts';
 import { Cancel, ExecutionTimedOut, IterationTimedOut } from './handlers/stop.ts';
 import { WorkerEnded, WorkerSaid } from './handlers/worker.ts';
+import { FilesRead, ScriptEnded } from './handlers/workspace-checks.ts';
 import { DispatchEnded, ToolEnded } from './inner-loop/call-ended.ts';
 import { Generate, ToolsGranted } from './inner-loop/generate.ts';
 import { executionMessages, parentOf } from './messages.ts';
@@ -26,7 +27,7 @@ import { EXECUTIONS, projectExecution } from './view.ts';
 export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
   defineActor({
     kind: 'execution',
-    version: 8,
+    version: 9,
     state: ExecutionState,
     migrate,
     initial: () => ({ status: 'pending' as const }),
@@ -46,6 +47,8 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
       WorkerEnded,
       PanelWord: PanelEnded,
       ModelJudged,
+      FilesRead,
+      ScriptEnded,
       ContextRead,
       ToolsGranted,
       ToolEnded,
@@ -83,7 +86,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** States of version 1 lack tools and containers; states of versions 2 to 7 lack only optional fields. */
+/** States of version 1 lack tools and containers; those of versions 2 to 8 lack only optional fields and kinds. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isJsonObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

@@ -2,19 +2,20 @@ import type { ToolMount } from '../../manifests/tool/call.ts';
 import { keepHead } from './bounded-text.ts';
 import { historyJson } from './history.ts';
 import { LIMITS } from './limits.ts';
-import { WORKSPACE, wantsTools } from './plan.ts';
+import { usesWorkspace, WORKSPACE, wantsTools } from './plan.ts';
 import type { IdleExecution } from './state.ts';
 
 /**
- * The volumes of an execution, the same for its tools, its program and its container. An execution with tools or a
- * container has a workspace of its own, whose id is the execution's, unless its workflow mounts a volume there (W5).
+ * The volumes of an execution, the same for its tools, its program, its container and its validators. An execution with
+ * one of these besides a program has a workspace of its own, whose id is the execution's, unless its workflow mounts a
+ * volume there (W5).
  * Volumes of this run alone are created on first use.
  */
 export function mountsOf(execution: IdleExecution): ToolMount[] {
   const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;
   const given = mounts.map(({ of_manifest: _origin, ...mount }) => ({ ...mount, create: mount.volume_id === parent }));
   const covered = given.some(({ mount_path }) => mount_path.replace(/\/+$/, '') === WORKSPACE);
-  if (covered || !(wantsTools(plan) || plan.container !== null)) return given;
+  if (covered || !usesWorkspace(plan)) return given;
   return [...given, { volume_id: execution_id, mount_path: WORKSPACE, read_only: false, create: true }];
 }
 

@@ -96,9 +96,16 @@ export function rejectIteration(
 
 /** The iteration took too long: its timer fired, or its runner stopped the program at the same limit. */
 export function timeIterationOut(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
-  const judged = phaseOf(running).kind === 'judging' ? ', its judges included, which had not answered' : '';
-  const message = `the iteration took longer than ${running.plan.iteration_timeout_ms} ms${judged}`;
+  const message = `the iteration took longer than ${running.plan.iteration_timeout_ms} ms${stillJudged(running)}`;
   return rejectIteration(running, { error_type: 'iteration_timed_out', message }, turn);
+}
+
+function stillJudged(running: RunningExecution): string {
+  const phase = phaseOf(running);
+  if (phase.kind !== 'judging') return '';
+  const { kind } = phase.judging.by;
+  if (kind === 'panel' || kind === 'model') return ', its judges included, which had not answered';
+  return `, its validator ${kind === 'script' ? 'script' : 'of files'} included, which had not ended`;
 }
 
 /** After a failed iteration: refinement_applied, then the next iteration. */

@@ -9,12 +9,13 @@ import { judgeTimeoutMs } from './ending.ts';
 import { acceptIteration, rejectIteration } from './iteration.ts';
 import { LIMITS } from './limits.ts';
 import type { ExecutionTurn } from './messages.ts';
-import { type ModelCheck, needsJudge, type PanelCheck } from './plan.ts';
+import { type AskedCheck, isAsked, type ModelCheck, type PanelCheck } from './plan.ts';
 import { renderTask } from './prompt.ts';
 import { renderTemplate } from './prompt-template.ts';
 import { type ExecutionState, type Judging, principalPart, type RunningExecution, type Verdict } from './state.ts';
 import type { IterationResult } from './validators/json-schema.ts';
 import { nameOf, validate } from './validators/validate.ts';
+import { askFiles, askScript } from './workspace-checks.ts';
 
 /** A result, and the verdicts of the validators it has passed. */
 interface Judged {
@@ -23,8 +24,8 @@ interface Judged {
 }
 
 /**
- * Runs the validators that are left, in order. Those without a judge are decided here; at the first with a judge that
- * judge is asked, and its verdict continues here. A judge is asked once an iteration (W27).
+ * Runs the validators that are left, in order. Those that need nothing else are decided here; at the first that needs a
+ * judge, files or a script, these are asked for, and the verdict continues here. A judge is asked once an iteration (W27).
  */
 export function validateFrom(running: RunningExecution, judged: Judged, turn: ExecutionTurn): ExecutionState {
   const { validators } = running.plan;
@@ -37,12 +38,12 @@ export function validateFrom(running: RunningExecution, judged: Judged, turn: Ex
     const { stdout: output, exit_code } = result;
     return rejectIteration(running, { ...failure, output, exit_code, verdicts }, turn);
   }
-  const judge = validators.slice(verdicts.length).find(needsJudge);
-  if (judge === undefined) return acceptIteration(running, result.stdout, verdicts, turn);
-  return ask(running, judge, { result, verdicts }, turn);
+  const next = validators.slice(verdicts.length).find(isAsked);
+  if (next === undefined) return acceptIteration(running, result.stdout, verdicts, turn);
+  return ask(running, next, { result, verdicts }, turn);
 }
 
-/** The verdict of a judge, or why there is none; the validators after it go on. */
+/** The verdict that was asked for, or why there is none; the validators after it go on. */
 export function takeVerdict(
   running: RunningExecution,
   judged: Judged,
@@ -52,16 +53,10 @@ export function takeVerdict(
   return validateFrom(running, { result: judged.result, verdicts: [...judged.verdicts, verdict] }, turn);
 }
 
-function ask(
-  running: RunningExecution,
-  check: PanelCheck | ModelCheck,
-  judged: Judged,
-  turn: ExecutionTurn,
-): ExecutionState {
+function ask(running: RunningExecution, check: AskedCheck, judged: Judged, turn: ExecutionTurn): ExecutionState {
   let by: Judging['by'];
   try {
-    by =
-      check.type === 'semantic_prompt' ? askModel(running, check, judged, turn) : convene(running, check, judged, turn);
+    by = asked(running, check, judged, turn);
   } catch (thrown) {
     if (!(thrown instanceof SvcError) || thrown.code === 'internal') throw thrown;
     const verdict: Verdict = { validator: nameOf(check), passed: false, score: 0, reason: thrown.message };
@@ -69,6 +64,20 @@ function ask(
   }
   const judging: Judging = { by, result: judged.result, verdicts: [...judged.verdicts] };
   return { ...running, current: { ...running.current, judging } };
+}
+
+function asked(running: RunningExecution, check: AskedCheck, judged: Judged, turn: ExecutionTurn): Judging['by'] {
+  switch (check.type) {
+    case 'semantic_prompt':
+      return askModel(running, check, judged, turn);
+    case 'semantic':
+    case 'multi_judge':
+      return convene(running, check, judged, turn);
+    case 'script':
+      return askScript(running, check, judged.result, turn);
+    default:
+      return askFiles(running, check, turn);
+  }
 }
 
 function convene(running: RunningExecution, check: PanelCheck, { result }: Judged, turn: ExecutionTurn): Judging['by'] {

@@ -28,6 +28,8 @@ export const LIMITS = {
   validatedChars: 1024 * 1024,
   /** Why one validator failed, with the judges' reasoning, as later prompts show it. */
   keptVerdictChars: 4 * 1024,
+  /** The end of what the script of a validator wrote, in its reason. */
+  keptScriptChars: 1_500,
   /** JSON input of one judge; a panel may have 20 of them. A longer output cannot be judged, so it fails. */
   judgeInputBytes: 384 * 1024,
   /** The task within a judge's input. */

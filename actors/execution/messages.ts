@@ -131,6 +131,10 @@ export const executionMessages = {
   PanelWord: PanelConcluded,
   /** Answer of a model that was asked as a judge. */
   ModelJudged: EffectResult,
+  /** Files that a validator looks at were read, or could not be. */
+  FilesRead: EffectResult,
+  /** The script of a validator has ended, or could not be run. */
+  ScriptEnded: EffectResult,
   /** Files and URLs of `spec.context` were read, or could not be. */
   ContextRead: EffectResult,
   /** The grant of the execution's tools. */

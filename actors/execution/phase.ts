@@ -15,7 +15,7 @@ export type Phase =
   | { readonly kind: 'program'; readonly effect_id: string; readonly loop: Loop | null }
   /** The inner loop of an agent with tools whose loop the node drives. */
   | { readonly kind: 'loop'; readonly loop: Loop }
-  /** The iteration has a result, which a panel or a model judges. */
+  /** The iteration has a result, which a panel, a model, or an effect on its workspace judges. */
   | { readonly kind: 'judging'; readonly judging: Judging }
   /** A worker outside of the fleet's store does the run. */
   | { readonly kind: 'worker'; readonly effect_id: string; readonly forwarded: Forwarded }
@@ -47,6 +47,8 @@ export type Wait =
   | { readonly kind: 'dispatch'; readonly id: string; readonly call: LoopCall }
   | { readonly kind: 'panel'; readonly id: string; readonly judging: Judging }
   | { readonly kind: 'judge model'; readonly id: string; readonly judging: Judging }
+  | { readonly kind: 'files'; readonly id: string; readonly judging: Judging }
+  | { readonly kind: 'script'; readonly id: string; readonly judging: Judging }
   | { readonly kind: 'hints'; readonly id: string; readonly memory: Extract<MemoryWait, { for: 'hints' }> }
   | { readonly kind: 'store'; readonly id: string; readonly memory: Extract<MemoryWait, { for: 'stored' }> };
 
@@ -67,7 +69,7 @@ export function waitsOf(phase: Phase): Wait[] {
       const { judging } = phase;
       const { by } = judging;
       if (by.kind === 'panel') return [{ kind: 'panel', id: by.panel_id, judging }];
-      return [{ kind: 'judge model', id: by.effect_id, judging }];
+      return [{ kind: by.kind === 'model' ? 'judge model' : by.kind, id: by.effect_id, judging }];
     }
     case 'memory': {
       const { memory } = phase;
@@ -100,7 +102,19 @@ export function placesOf(state: ExecutionState): Place[] {
 }
 
 const ITERATION = [
-  ...['model', 'program', 'grant', 'round', 'call', 'call judges', 'dispatch', 'panel', 'judge model'],
+  ...[
+    'model',
+    'program',
+    'grant',
+    'round',
+    'call',
+    'call judges',
+    'dispatch',
+    'panel',
+    'judge model',
+    'files',
+    'script',
+  ],
 ] as const;
 
 /**
@@ -129,6 +143,8 @@ export const AWAITED = {
   DispatchEnded: ['dispatch'],
   PanelWord: ['panel', 'call judges'],
   ModelJudged: ['judge model'],
+  FilesRead: ['files'],
+  ScriptEnded: ['script'],
   MemoryAnswered: ['hints', 'store'],
   MemoryTimedOut: ['hints', 'store'],
 } as const satisfies Record<keyof typeof executionMessages, readonly Place[]>;

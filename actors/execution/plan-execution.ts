@@ -1,4 +1,5 @@
 import type { AgentManifest, Validator } from '../../manifests/agent/schema.ts';
+import { EXPECTED_FILE, workspaceFile } from '../../manifests/agent/workspace-checks.ts';
 import { findRuntime, type Runtime, type RuntimeTable, runtimeTable } from '../../manifests/runtime-table/table.ts';
 import type { GrantRequest } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -13,7 +14,7 @@ import { checkJsonSchema, checkPattern } from './validators/json-schema.ts';
 const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
 /**
- * The plan of a manifest. Throws `unsupported_isolation`, `unimplemented` or `invalid_manifest` with the path in the
+ * The plan of a manifest. Throws `unsupported_isolation` or `invalid_manifest` with the path in the
  * manifest, so that nothing starts that cannot end well.
  */
 export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): ExecutionPlan {
@@ -44,7 +45,7 @@ export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): 
     iteration_timeout_ms: spec.execution.iteration_timeout_ms,
     execution_timeout_ms: timeoutMs,
     ...(spec.execution.memory ? { memory: true } : {}),
-    validators: spec.execution.validation.map(planValidator),
+    validators: spec.execution.validation.map((validator, index) => planValidator(validator, index, inContainer)),
     tool_checks: spec.execution.tool_validation.map(panelCheck),
     tools,
     container: inContainer
@@ -181,8 +182,8 @@ function coversPath(wide: string, narrow: string): boolean {
 
 type Of<Type extends Validator['type']> = Extract<Validator, { readonly type: Type }>;
 
-/** The plan of one validator. Throws `unimplemented` or `invalid_manifest` with its path. */
-function planValidator(validator: Validator, index: number): ResultValidator {
+/** The plan of one validator. Throws `invalid_manifest` with its path. */
+function planValidator(validator: Validator, index: number, inImage: boolean): ResultValidator {
   const path = `spec.execution.validation[${index}]`;
   switch (validator.type) {
     case 'exit_code':
@@ -195,9 +196,9 @@ function planValidator(validator: Validator, index: number): ResultValidator {
       return schemaCheck(validator, path);
     case 'regex': {
       const { pattern, target, min_score } = validator;
-      if (target !== 'stdout' && target !== 'stderr') throw unimplemented(`${path}.target`, 'checking a file');
       checkPattern(pattern, `${path}.pattern`);
-      return { type: 'regex', pattern, target, min_score };
+      if (target === 'stdout' || target === 'stderr') return { type: 'regex', pattern, target, min_score };
+      return { type: 'file_regex', pattern, path: fileAt(`${path}.target`, target), min_score };
     }
     case 'semantic':
     case 'multi_judge':
@@ -207,16 +208,31 @@ function planValidator(validator: Validator, index: number): ResultValidator {
       if (prompt !== null) checkTemplate(prompt, 'spec.execution.validation.semantic.prompt');
       return { type: 'semantic_prompt', model, prompt, min_score, timeout_ms: timeout_seconds * 1_000, fallback };
     }
-    case 'script':
-      throw unimplemented(path, 'validator script');
+    case 'script': {
+      const { path: given, timeout_seconds, min_score } = validator;
+      const script = fileAt('spec.execution.validation.script.path', given, inImage);
+      return { type: 'script', path: script, timeout_ms: timeout_seconds * 1_000, min_score };
+    }
   }
 }
 
-function schemaCheck({ schema, target_path, min_score }: Of<'json_schema'>, path: string): ResultValidator {
-  if (schema === undefined) throw unimplemented(`${path}.schema_path`, 'a schema in a file');
-  if (target_path !== undefined) throw unimplemented(`${path}.target_path`, 'checking a file');
-  checkJsonSchema(schema, `${path}.schema`);
-  return { type: 'json_schema', schema, min_score };
+function schemaCheck(validator: Of<'json_schema'>, path: string): ResultValidator {
+  const { schema: inline, schema_path = '', target_path, min_score } = validator;
+  if (inline !== undefined) checkJsonSchema(inline, `${path}.schema`);
+  if (inline !== undefined && target_path === undefined) return { type: 'json_schema', schema: inline, min_score };
+  const schema = inline ?? fileAt(`${path}.schema_path`, schema_path);
+  const target = target_path === undefined ? null : fileAt(`${path}.target_path`, target_path);
+  return { type: 'file_schema', schema, target_path: target, min_score };
+}
+
+/** A deploy refuses what this refuses; a manifest that an earlier version stored may have it. */
+function fileAt(path: string, given: string, inImage = false): string {
+  const file = workspaceFile(given, { inImage });
+  if (file !== null) return file;
+  throw new SvcError('invalid_manifest', `${path}: ${EXPECTED_FILE}`, {
+    field: path,
+    details: [{ path, message: EXPECTED_FILE }],
+  });
 }
 
 /** Judges of a result, or of a proposed tool call. */
@@ -242,13 +258,6 @@ function panelCheck(validator: Of<'semantic' | 'multi_judge'>): PanelCheck {
     // Both bound the confidence of the consensus, which counts agreement.
     min_confidence: Math.max(min_confidence, min_agreement_confidence),
   };
-}
-
-function unimplemented(path: string, what: string): SvcError {
-  return new SvcError('unimplemented', `${path}: ${what} is not served by this version`, {
-    field: path,
-    details: [{ path, message: 'not served by this version' }],
-  });
 }
 
 /** What the node that receives a start offers to executions. */

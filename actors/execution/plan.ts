@@ -52,14 +52,53 @@ const ModelCheck = z.object({
 
 export type ModelCheck = z.infer<typeof ModelCheck>;
 
+const filePath = z.string().startsWith('/');
+
+/** Looks at files of the workspace, which an effect reads. Paths are absolute. */
+const FileCheck = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('file_regex'), pattern: z.string(), path: filePath, min_score: z.number() }),
+  z.object({
+    type: z.literal('file_schema'),
+    /** The schema, or the file that has it. */
+    schema: z.union([z.record(z.string(), z.json()), filePath]),
+    /** Null: the output is checked. */
+    target_path: filePath.nullable(),
+    min_score: z.number(),
+  }),
+]);
+
+export type FileCheck = z.infer<typeof FileCheck>;
+
+/** A script of the workspace decides by its exit code (object form `script`). */
+const ScriptCheck = z.object({
+  type: z.literal('script'),
+  /** Absolute; in a container it may be a file of the image. */
+  path: filePath,
+  timeout_ms: z.number().int().positive(),
+  min_score: z.number(),
+});
+
+export type ScriptCheck = z.infer<typeof ScriptCheck>;
+
 /** One check of an iteration's result, in the order of the manifest (W23). */
-export const ResultValidator = z.discriminatedUnion('type', [ResultCheck, PanelCheck, ModelCheck]);
+export const ResultValidator = z.discriminatedUnion('type', [
+  ResultCheck,
+  PanelCheck,
+  ModelCheck,
+  FileCheck,
+  ScriptCheck,
+]);
 
 export type ResultValidator = z.infer<typeof ResultValidator>;
 
 /** Its verdict takes an effect or another actor. */
-export const needsJudge = (validator: ResultValidator): validator is PanelCheck | ModelCheck =>
-  needsPanel(validator) || validator.type === 'semantic_prompt';
+export type AskedCheck = Exclude<ResultValidator, ResultCheck>;
+
+export const isAsked = (validator: ResultValidator): validator is AskedCheck =>
+  needsPanel(validator) || validator.type === 'semantic_prompt' || looksAtFiles(validator);
+
+const looksAtFiles = (validator: ResultValidator): validator is FileCheck | ScriptCheck =>
+  validator.type === 'file_regex' || validator.type === 'file_schema' || validator.type === 'script';
 
 export const needsPanel = (validator: ResultValidator): validator is PanelCheck =>
   validator.type === 'semantic' || validator.type === 'multi_judge';
@@ -126,6 +165,10 @@ export const ExecutionPlan = z.object({
 export type ExecutionPlan = z.infer<typeof ExecutionPlan>;
 
 export const wantsTools = ({ tools }: ExecutionPlan): boolean => (tools.manifest ?? []).length > 0;
+
+/** Whether something looks at the workspace besides a program of the agent's own. */
+export const usesWorkspace = (plan: ExecutionPlan): boolean =>
+  wantsTools(plan) || plan.container !== null || plan.validators.some(looksAtFiles);
 
 /** The node drives the loop itself: no program and no container. */
 export const runsInNode = ({ program, container }: ExecutionPlan): boolean => program === null && container === null;

@@ -42,11 +42,15 @@ export const Attempt = z.object({
 
 export type Attempt = z.infer<typeof Attempt>;
 
-/** Who judges the result of the running iteration, and the verdicts so far. */
+/** Who or what judges the result of the running iteration, and the verdicts so far. */
 const Judging = z.object({
   by: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('panel'), panel_id: z.string(), judges: z.number().int() }),
     z.object({ kind: z.literal('model'), effect_id: z.string() }),
+    /** No judge: an effect reads files of the workspace. */
+    z.object({ kind: z.literal('files'), effect_id: z.string() }),
+    /** No judge: an effect runs the script of a validator. */
+    z.object({ kind: z.literal('script'), effect_id: z.string() }),
   ]),
   result: IterationResult,
   /** Verdicts of the validators before it: their number is its index. */

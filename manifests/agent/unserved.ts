@@ -2,8 +2,9 @@ import { didYouMean } from '../nearest.ts';
 import type { Problem, YamlText } from '../schema-problems.ts';
 import { pathText } from '../schema-problems.ts';
 import type { Finding } from '../workflow/finding.ts';
-import type { AgentManifest } from './schema.ts';
+import type { AgentManifest, Validator } from './schema.ts';
 import { ignoredOfVolumes, volumeFaults } from './volumes.ts';
+import { EXPECTED_FILE, workspaceFile } from './workspace-checks.ts';
 
 type Path = readonly PropertyKey[];
 
@@ -13,11 +14,7 @@ export function neverStarts(
   { locate }: Pick<YamlText, 'locate'>,
   maxSizeLimitMb?: number,
 ): Problem[] {
-  const unserved = unservedValidators(spec).map(({ path, what }) => ({
-    path,
-    message: `${what} is not served by this version: every start would be refused`,
-  }));
-  return [...unreadableContext(spec), ...unserved, ...volumeFaults(spec.volumes, maxSizeLimitMb)].map(
+  return [...unreadableContext(spec), ...foreignFiles(spec), ...volumeFaults(spec.volumes, maxSizeLimitMb)].map(
     ({ path, message }) => ({
       path: pathText(path),
       ...locate(path),
@@ -46,22 +43,35 @@ function unreadableContext({
   });
 }
 
-interface Unserved {
-  readonly path: Path;
-  readonly what: string;
+/** Files and scripts of validators that no execution could have in its workspace. */
+function foreignFiles({
+  execution,
+  runtime,
+}: AgentManifest['spec']): { readonly path: Path; readonly message: string }[] {
+  const inImage = runtime.isolation === 'docker';
+  return execution.validation.flatMap((validator, index) => {
+    const at = ['spec', 'execution', 'validation'];
+    if (validator.type === 'script') {
+      // Only the object form has it, under its own name.
+      if (workspaceFile(validator.path, { inImage }) !== null) return [];
+      return [{ path: [...at, 'script', 'path'], message: EXPECTED_FILE }];
+    }
+    return filesOf(validator)
+      .filter(({ path }) => workspaceFile(path) === null)
+      .map(({ field }) => ({ path: [...at, index, field], message: EXPECTED_FILE }));
+  });
 }
 
-function unservedValidators({ execution }: AgentManifest['spec']): Unserved[] {
-  return execution.validation.flatMap((validator, index): Unserved[] => {
-    const path = ['spec', 'execution', 'validation', index];
-    // Only the object form has it, under its own name.
-    if (validator.type === 'script')
-      return [{ path: ['spec', 'execution', 'validation', 'script'], what: 'a validator that runs a script' }];
-    if (validator.type === 'regex' && validator.target !== 'stdout' && validator.target !== 'stderr')
-      return [{ path: [...path, 'target'], what: 'checking a file' }];
-    if (validator.type !== 'json_schema') return [];
-    if (validator.schema === undefined) return [{ path: [...path, 'schema_path'], what: 'a schema in a file' }];
-    return validator.target_path === undefined ? [] : [{ path: [...path, 'target_path'], what: 'checking a file' }];
+/** The files that a validator reads. */
+function filesOf(validator: Validator): { readonly field: string; readonly path: string }[] {
+  if (validator.type === 'regex') {
+    const { target } = validator;
+    return target === 'stdout' || target === 'stderr' ? [] : [{ field: 'target', path: target }];
+  }
+  if (validator.type !== 'json_schema') return [];
+  return (['schema_path', 'target_path'] as const).flatMap((field) => {
+    const path = validator[field];
+    return path === undefined ? [] : [{ field, path }];
   });
 }
 

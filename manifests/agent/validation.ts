@@ -10,6 +10,7 @@ const criteria = z
   .string()
   .max(64 * 1024)
   .default('');
+/** Of the workspace; `workspaceFile` says which are. */
 const filePath = z.string().min(1).max(1_024);
 
 const ExitCode = z.strictObject({

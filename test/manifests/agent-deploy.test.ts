@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { agentFindings, parseAgentManifest, parseDeployableAgent } from '../../manifests/agent/parse.ts';
+import { agentFindings, parseDeployableAgent } from '../../manifests/agent/parse.ts';
 
 const agentOf = (spec: object): string =>
   stringify({
@@ -60,31 +60,56 @@ describe('a deploy refuses volumes that no start could have', () => {
   });
 });
 
-describe('a deploy refuses what every start would refuse', () => {
+describe('a deploy refuses files and scripts of validators that are not of the workspace', () => {
+  const regex = (target: string): object => ({ execution: { validation: [{ type: 'regex', pattern: 'x', target }] } });
+  const schema = (more: object): object => ({ execution: { validation: [{ type: 'json_schema', ...more }] } });
+  const script = (path: string, isolation = 'process'): object => ({
+    runtime: isolation === 'docker' ? { isolation, image: 'ghcr.io/acme/agent:1' } : { isolation },
+    execution: { validation: { script: { path } } },
+  });
+  const AT = 'spec.execution.validation';
   const CASES: readonly (readonly [what: string, spec: object, path: string])[] = [
+    ['a target of the machine', regex('/etc/passwd'), `${AT}[0].target`],
+    ['a target that climbs', regex('a/../../b'), `${AT}[0].target`],
+    ['the workspace itself', regex('/workspace'), `${AT}[0].target`],
+    ['a name that only begins like it', regex('/workspaces/a'), `${AT}[0].target`],
+    ['a directory', regex('reports/'), `${AT}[0].target`],
+    ['a schema of the machine', schema({ schema_path: '/opt/s.json' }), `${AT}[0].schema_path`],
+    ['an object of the machine', schema({ schema: {}, target_path: '/tmp/o.json' }), `${AT}[0].target_path`],
+    ['a script of the machine', script('/usr/bin/true'), `${AT}.script.path`],
+    ['a script that climbs', script('../check.sh'), `${AT}.script.path`],
     [
-      'a validator that runs a script',
-      { execution: { validation: { script: { path: 'check.sh' } } } },
-      'spec.execution.validation.script',
+      'a script of the machine, where the node chooses the isolation',
+      script('/bin/true', 'inherit'),
+      `${AT}.script.path`,
     ],
-    [
-      'a validator of a file',
-      { execution: { validation: [{ type: 'regex', pattern: 'x', target: '/workspace/out.txt' }] } },
-      'spec.execution.validation[0].target',
-    ],
+    ['the workspace itself as a script in a container', script('/workspace', 'docker'), `${AT}.script.path`],
+    ['a script that climbs in a container', script('/workspace/../bin/true', 'docker'), `${AT}.script.path`],
   ];
   for (const [what, spec, path] of CASES)
     test(what, () => {
-      const text = agentOf(spec);
-      const parsed = parseDeployableAgent(text);
-      assert.ok(!parsed.ok, JSON.stringify(parseAgentManifest(text)));
-      assert.deepEqual(
-        parsed.problems.map((problem) => problem.path),
-        [path],
-      );
-      assert.match(parsed.problems[0]?.message ?? '', /not served by this version/);
-      assert.ok((parsed.problems[0]?.line ?? 0) > 1);
+      const parsed = parseDeployableAgent(agentOf(spec));
+      assert.ok(!parsed.ok);
+      const [problem, ...more] = parsed.problems;
+      assert.deepEqual([problem?.path, more], [path, []]);
+      assert.match(problem?.message ?? '', /^expected a file of the workspace/);
+      assert.ok((problem?.line ?? 0) > 8 && (problem?.column ?? 0) > 1, JSON.stringify(problem));
     });
+
+  test('those of the workspace, and scripts of the image of a container, are deployed without a warning', () => {
+    for (const spec of [
+      regex('out/report.md'),
+      regex('/workspace/./out.txt'),
+      schema({ schema_path: 'schema.json', target_path: '/workspace/answer.json' }),
+      schema({ schema: { type: 'object' }, target_path: 'answer.json' }),
+      script('check.sh'),
+      script('/workspace/checks/all'),
+      script('/opt/checks/all', 'docker'),
+    ]) {
+      assert.ok(parseDeployableAgent(agentOf(spec)).ok, JSON.stringify(spec));
+      assert.deepEqual(agentFindings(agentOf(spec), []), []);
+    }
+  });
 });
 
 describe('a deploy refuses context that the rules of the manifest keep every start from reading', () => {

@@ -162,6 +162,10 @@ function effectOf({ plan }: RunningExecution, kind: Wait['kind']): readonly [str
       return ['tools.grant', 'tools'];
     case 'judge model':
       return ['model.generate', 'judge'];
+    case 'files':
+      return ['files.read', 'validator, which reads files'];
+    case 'script':
+      return [plan.container === null ? 'script.run' : 'script.container', 'validator, which runs a script'];
     case 'hints':
       return ['pattern.query', 'learned patterns'];
     case 'store':

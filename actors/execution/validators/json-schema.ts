@@ -25,12 +25,16 @@ const ALL_ERRORS_CHARS = 64 * 1024;
 const MAX_SHOWN = 10;
 
 /** The output as JSON against a schema (fit.ts says what bounds the work). */
-export function checkJson(result: IterationResult, schema: JsonObject): Complaint {
-  const parsed = parseOutputJson(result.stdout);
+export const checkJson = ({ stdout }: IterationResult, schema: JsonObject): Complaint =>
+  checkFit(schema, stripFences(stdout), 'the output');
+
+/** A text as JSON against a schema that compiles. `what`: its name in complaints. */
+export function checkFit(schema: JsonObject, text: string, what: string): Complaint {
+  const parsed = parseJson(text, what);
   if (!parsed.ok) return parsed.reason;
-  const fit = fitSchema(schema, parsed.value, { allErrors: result.stdout.length <= ALL_ERRORS_CHARS });
+  const fit = fitSchema(schema, parsed.value, { allErrors: text.length <= ALL_ERRORS_CHARS });
   if (fit.ok) return null;
-  return 'endless' in fit ? fit.endless : describe(fit.misfits);
+  return 'endless' in fit ? fit.endless : describe(fit.misfits, what);
 }
 
 /** Throws `invalid_manifest` with `path` when the schema does not compile. */
@@ -46,43 +50,46 @@ export function checkJsonSchema(schema: JsonObject, path: string): void {
   }
 }
 
-function describe(misfits: readonly Misfit[]): string {
+function describe(misfits: readonly Misfit[], what: string): string {
   const shown = misfits
     .slice(0, MAX_SHOWN)
     .map(({ path, message }) => `${path === '' ? '/' : path} ${message}`.slice(0, 300));
   const more = misfits.length > MAX_SHOWN ? `; and ${misfits.length - MAX_SHOWN} more` : '';
-  return `the output does not fit the schema: ${shown.join('; ')}${more}`;
+  return `${what} does not fit the schema: ${shown.join('; ')}${more}`;
 }
 
 type ParsedJson = { readonly ok: true; readonly value: Json } | { readonly ok: false; readonly reason: string };
 
 const FENCE = /^```[^\n`]*\r?\n([\s\S]*?)\r?\n?```$/;
 
-/** The text inside a Markdown code fence when the whole text is one fence; else the text, trimmed. */
+/** The text inside a Markdown code fence when the whole text is one fence; else the text, trimmed. Too long a text stays. */
 export function stripFences(text: string): string {
+  if (text.length > LIMITS.validatedChars) return text;
   const trimmed = text.trim();
   if (!trimmed.startsWith('```') || !trimmed.endsWith('```') || trimmed.length < 7) return trimmed;
   return (FENCE.exec(trimmed)?.[1] ?? trimmed).trim();
 }
 
 /** An output as JSON: fences stripped, length and depth bounded. Never throws. */
-export function parseOutputJson(output: string): ParsedJson {
-  if (output.length > LIMITS.validatedChars) {
-    return {
-      ok: false,
-      reason: `the output has ${output.length} characters, at most ${LIMITS.validatedChars} are checked`,
-    };
+export const parseOutputJson = (output: string): ParsedJson => parseJson(stripFences(output), 'the output');
+
+/** A text as JSON, length and depth bounded. Never throws. `what`: its name in the reason. */
+export function parseJson(text: string, what: string): ParsedJson {
+  if (text.length > LIMITS.validatedChars) {
+    const reason = `${what} has ${text.length} characters, at most ${LIMITS.validatedChars} are checked`;
+    return { ok: false, reason };
   }
-  const text = stripFences(output);
-  if (text === '') return { ok: false, reason: 'expected JSON, got an empty output' };
+  if (text.trim() === '') return { ok: false, reason: `expected JSON, got an empty ${what.replace(/^the /, '')}` };
   const depth = nesting(text);
-  if (depth > LIMITS.jsonDepth) return { ok: false, reason: `the JSON nests deeper than ${LIMITS.jsonDepth} levels` };
+  if (depth > LIMITS.jsonDepth) {
+    return { ok: false, reason: `the JSON of ${what} nests deeper than ${LIMITS.jsonDepth} levels` };
+  }
   try {
     const value: Json = JSON.parse(text);
     return { ok: true, value };
   } catch (thrown) {
     const why = thrown instanceof Error ? thrown.message.slice(0, 200) : 'it does not parse';
-    return { ok: false, reason: `expected JSON: ${why}` };
+    return { ok: false, reason: what === 'the output' ? `expected JSON: ${why}` : `${what}: expected JSON: ${why}` };
   }
 }
 

@@ -2,26 +2,30 @@ import { parseAllDocuments } from 'yaml';
 import { linearRegex } from '../../../manifests/re2.ts';
 import { keepHead } from '../bounded-text.ts';
 import { LIMITS } from '../limits.ts';
-import { needsJudge, type ResultCheck, type ResultValidator } from '../plan.ts';
+import { isAsked, type ResultCheck, type ResultValidator } from '../plan.ts';
 import type { Verdict } from '../state.ts';
 import { type Complaint, checkJson, type IterationResult, parseOutputJson, stripFences } from './json-schema.ts';
 
 /**
- * Runs validators in order, up to the first that needs a judge. The first failure stops, so the last verdict is the only
+ * Runs validators in order, up to the first whose verdict must be asked for. The first failure stops, so the last verdict is the only
  * one that can be a failure.
  */
 export function validate(validators: readonly ResultValidator[], result: IterationResult): Verdict[] {
   const verdicts: Verdict[] = [];
   for (const validator of validators) {
-    if (needsJudge(validator)) break;
-    const complaint = complaintOf(validator, result);
-    const score = complaint === null ? 1 : 0;
-    const passed = score >= validator.min_score;
-    const reason = complaint === null ? '' : keepHead(complaint, LIMITS.keptAttemptChars);
-    verdicts.push({ validator: nameOf(validator), passed, score, reason });
-    if (!passed) break;
+    if (isAsked(validator)) break;
+    const verdict = verdictOn(validator, complaintOf(validator, result));
+    verdicts.push(verdict);
+    if (!verdict.passed) break;
   }
   return verdicts;
+}
+
+/** The verdict of a validator that either has a complaint or none. */
+export function verdictOn(validator: ResultValidator, complaint: Complaint): Verdict {
+  const score = complaint === null ? 1 : 0;
+  const reason = complaint === null ? '' : keepHead(complaint, LIMITS.keptAttemptChars);
+  return { validator: nameOf(validator), passed: score >= validator.min_score, score, reason };
 }
 
 function complaintOf(validator: ResultCheck, result: IterationResult): Complaint {
@@ -33,7 +37,7 @@ function complaintOf(validator: ResultCheck, result: IterationResult): Complaint
     case 'json_schema':
       return checkJson(result, validator.schema);
     case 'regex':
-      return checkRegex(result, validator.pattern, validator.target);
+      return checkRegex(validator.target, result[validator.target], validator.pattern);
     case 'output_format':
       return checkFormat(result, validator.format);
     case 'tool_call':
@@ -48,6 +52,12 @@ export function nameOf(validator: ResultValidator): string {
   switch (validator.type) {
     case 'regex':
       return `regex (${validator.target})`;
+    case 'file_regex':
+      return `regex (${validator.path})`;
+    case 'file_schema':
+      return validator.target_path === null ? 'json_schema' : `json_schema (${validator.target_path})`;
+    case 'script':
+      return `script (${validator.path})`;
     case 'tool_call':
       return `tool_call (${validator.tool})`;
     case 'output_format':
@@ -127,8 +137,7 @@ function checkCsv(text: string): Complaint {
 }
 
 /** Passes when the pattern is found anywhere in the target; anchors make it a whole match. */
-function checkRegex(result: IterationResult, pattern: string, target: 'stdout' | 'stderr'): Complaint {
-  const text = result[target];
+export function checkRegex(target: string, text: string, pattern: string): Complaint {
   if (text.length > LIMITS.validatedChars) {
     return `${target} has ${text.length} characters, at most ${LIMITS.validatedChars} are checked`;
   }

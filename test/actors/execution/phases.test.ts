@@ -19,6 +19,8 @@ const PLACES = ['pending', 'model', 'program', 'worker', 'context', 'grant', 'ro
   'dispatch',
   'panel',
   'judge model',
+  'files',
+  'script',
   'hints',
   'store',
   'ended',
@@ -80,6 +82,8 @@ const PAYLOADS: Readonly<Record<MessageName, (id: string, driven: Bootstrapped) 
   }),
   PanelWord: panel,
   ModelJudged: result,
+  FilesRead: result,
+  ScriptEnded: result,
   MemoryAnswered: result,
   MemoryTimedOut: (effect_id) => ({ effect_id }),
 };

@@ -130,6 +130,16 @@ export const WAYS: Readonly<Record<string, () => Bootstrapped>> = {
     driven.answer('7');
     return driven;
   },
+  'has files read for a validator': () => {
+    const driven = judged([{ type: 'regex', pattern: 'x', target: 'report.md' }]);
+    driven.answer('7');
+    return driven;
+  },
+  'has the script of a validator run': () => {
+    const driven = judged({ script: { path: 'check.sh' } });
+    driven.answer('7');
+    return driven;
+  },
   'queries patterns': querying,
   'stores a pattern': () => {
     const driven = querying();

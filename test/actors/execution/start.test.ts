@@ -46,12 +46,6 @@ const REFUSED: readonly Refused[] = [
     names: /judges run in the name of/,
   },
   {
-    title: 'a validator that is a program',
-    manifest: manifestOf({ execution: { validation: { script: { path: 'check.sh' } } } }),
-    code: 'unimplemented',
-    names: /spec\.execution\.validation\[1\].*script/,
-  },
-  {
     title: 'a judge prompt that does not parse',
     manifest: manifestOf({ execution: { validation: { semantic: { prompt: '{{#if output}}' } } } }),
     code: 'invalid_manifest',
@@ -70,16 +64,16 @@ const REFUSED: readonly Refused[] = [
     names: /tools are used in the name of/,
   },
   {
-    title: 'a schema in a file',
-    manifest: manifestOf({ execution: { validation: [{ type: 'json_schema', schema_path: '/workspace/s.json' }] } }),
-    code: 'unimplemented',
-    names: /spec\.execution\.validation\[0\]\.schema_path/,
+    title: 'a schema in a file outside of the workspace',
+    manifest: manifestOf({ execution: { validation: [{ type: 'json_schema', schema_path: '/etc/s.json' }] } }),
+    code: 'invalid_manifest',
+    names: /spec\.execution\.validation\[0\]\.schema_path: expected a file of the workspace/,
   },
   {
-    title: 'a regex over a file',
-    manifest: manifestOf({ execution: { validation: [{ type: 'regex', pattern: 'a', target: '/workspace/f' }] } }),
-    code: 'unimplemented',
-    names: /spec\.execution\.validation\[0\]\.target/,
+    title: 'a script outside of the workspace',
+    manifest: manifestOf({ execution: { validation: { script: { path: '../check.sh' } } } }),
+    code: 'invalid_manifest',
+    names: /spec\.execution\.validation\.script\.path: expected a file of the workspace/,
   },
   {
     title: 'a template that does not parse',
