@@ -77,8 +77,10 @@ before(async () => {
 after(() => node.stop());
 
 const fresh = (kind: string): Address => addressOf(kind, 'acme', randomUUID());
+/** A turn with 17 MiB of text is tried five times: a busy machine needs more than a few seconds for them. */
+const ASK_TIMEOUT_MS = 60_000;
 const ask = (to: Address, type: string, payload: Json = {}): Promise<Json> =>
-  node.runtime.client.ask(to, type, payload, { timeoutMs: 8_000 });
+  node.runtime.client.ask(to, type, payload, { timeoutMs: ASK_TIMEOUT_MS });
 
 for (const what of ['state', 'event', 'send', 'reply', 'effect', 'bigint', 'timer', 'done']) {
   test(`a turn whose ${what} cannot be written is dead-lettered alone`, async () => {

@@ -188,8 +188,9 @@ describe('ExecuteAgent on a whole node', () => {
   });
 
   test('a deadline ends the stream and never the execution', async () => {
-    at.script({ chunks: ['slow', 'ly'], delayMs: 400 });
-    const call = client.executeAgent(request('writer'), metadataOf({}), { deadline: Date.now() + 300 });
+    // The deadline leaves a busy machine the time to start the run and to send its id.
+    at.script({ chunks: ['slow', 'ly'], delayMs: 1_200 });
+    const call = client.executeAgent(request('writer'), metadataOf({}), { deadline: Date.now() + 1_500 });
     const run = await ended(call);
     assert.equal(run.code, 'DEADLINE_EXCEEDED');
     const id = text(run.first, 'svc-execution-id') ?? '';
