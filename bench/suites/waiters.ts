@@ -235,7 +235,8 @@ async function install(opened: AsyncDisposableStack, flags: Flags): Promise<{ no
   await writeFile(script, stringify(SLEEPY));
   const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
   // The executions themselves hold places while their model thinks.
-  const spec = { kernel: { effect_concurrency: 256 }, llm_providers: [provider] };
+  const patient = { llm_selection: { llm_overall_timeout_secs: 3_600 } };
+  const spec = { kernel: { effect_concurrency: 256 }, llm_providers: [provider], ...patient };
   const config = join(directory, 'svc.yaml');
   const observability = { logging: { level: 'warn' } };
   await writeFile(

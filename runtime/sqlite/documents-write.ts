@@ -104,6 +104,7 @@ function isUniqueConflict(error: unknown): boolean {
 export class DocumentWrites {
   readonly #database: DatabaseSync;
   readonly #tables = new Map<string, TableStatements>();
+  #isSynced = true;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -116,6 +117,7 @@ export class DocumentWrites {
   apply(writes: readonly DocumentWrite[]): DocumentOutcome[] {
     const outcomes: DocumentOutcome[] = [];
     try {
+      this.#sync(writes.some((write) => write.do !== 'schema'));
       this.#database.exec('BEGIN IMMEDIATE');
       for (const write of writes) outcomes.push(isOneStatement(write) ? this.#one(write) : this.#several(write));
       this.#database.exec('COMMIT');
@@ -127,6 +129,16 @@ export class DocumentWrites {
       const error = new SvcError('unavailable', text, { store: 'documents', cause });
       return writes.map(() => error);
     }
+  }
+
+  /**
+   * Whether commits wait for the disk. One that only creates tables need not: a first start makes sixty of them, the write-ahead log
+   * keeps their order, so the next one that waits covers them, and a lost one is made again at the next start.
+   */
+  #sync(wanted: boolean): void {
+    if (wanted === this.#isSynced) return;
+    this.#database.exec(`PRAGMA synchronous = ${wanted ? 'FULL' : 'NORMAL'}`);
+    this.#isSynced = wanted;
   }
 
   /** Runs one write. At most one of its statements changes data, and SQLite undoes a failing statement. */

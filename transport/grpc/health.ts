@@ -1,4 +1,6 @@
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import {
+  type MethodDefinition,
   type Server,
   type ServerUnaryCall,
   type ServerWritableStream,
@@ -6,7 +8,6 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
-import { service } from 'grpc-health-check';
 import { toSvcError } from '../../runtime/errors.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import { readable, traceOfCall } from './call-context.ts';
@@ -19,6 +20,9 @@ interface HealthRequest {
 }
 interface HealthAnswer {
   readonly status: Serving;
+}
+interface HealthList {
+  readonly statuses: Readonly<Record<string, HealthAnswer>>;
 }
 
 interface HealthParts extends Pick<EndpointParts, 'services' | 'health' | 'limits' | 'logger'> {
@@ -41,7 +45,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
       return 'NOT_SERVING';
     }
   };
-  server.addService(decodedSafely(service), {
+  server.addService(HEALTH, {
     check: (call: ServerUnaryCall<HealthRequest, HealthAnswer>, answer: sendUnaryData<HealthAnswer>) => {
       look(call.request.service).then(
         (serving) => {
@@ -51,7 +55,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
         (error: unknown) => parts.logger.error({ err: error }, 'health check failed'),
       );
     },
-    list: (_call: ServerUnaryCall<unknown, unknown>, answer: sendUnaryData<unknown>) => {
+    list: (_call: ServerUnaryCall<unknown, HealthList>, answer: sendUnaryData<HealthList>) => {
       look('').then(
         (serving) =>
           answer(null, { statuses: Object.fromEntries(services.map((name) => [name, { status: serving }])) }),
@@ -67,13 +71,61 @@ export function addHealth(server: Server, parts: HealthParts): void {
   });
 }
 
-const decodedSafely = (methods: ServiceDefinition): ServiceDefinition =>
-  Object.fromEntries(
-    Object.entries(methods).map(([name, method]) => [
-      name,
-      { ...method, requestDeserialize: readable(method.requestDeserialize) },
-    ]),
-  );
+/** `ServingStatus` of grpc/health/v1/health.proto. */
+const STATUSES: Readonly<Record<Serving, number>> = { SERVING: 1, NOT_SERVING: 2, SERVICE_UNKNOWN: 3 };
+
+function readRequest(bytes: Uint8Array): HealthRequest {
+  const reader = new BinaryReader(bytes);
+  let service = '';
+  while (reader.pos < reader.len) {
+    const [field, wireType] = reader.tag();
+    if (field === 1 && wireType === WireType.LengthDelimited) service = reader.string();
+    else reader.skip(wireType, field);
+  }
+  return { service };
+}
+
+const answerBytes = ({ status: serving }: HealthAnswer): Buffer =>
+  Buffer.from(new BinaryWriter().tag(1, WireType.Varint).int32(STATUSES[serving]).finish());
+
+function listBytes({ statuses }: HealthList): Buffer {
+  const writer = new BinaryWriter();
+  for (const [name, answer] of Object.entries(statuses)) {
+    writer.tag(1, WireType.LengthDelimited).fork();
+    writer.tag(1, WireType.LengthDelimited).string(name);
+    writer.tag(2, WireType.LengthDelimited).bytes(answerBytes(answer)).join();
+  }
+  return Buffer.from(writer.finish());
+}
+
+/** A method as a server needs it: it reads requests and writes answers. */
+const methodOf = <Answer>(
+  name: string,
+  responseStream: boolean,
+  write: (answer: Answer) => Buffer,
+): MethodDefinition<unknown, Answer> => ({
+  path: `/grpc.health.v1.Health/${name}`,
+  requestStream: false,
+  responseStream,
+  requestSerialize: clientSide,
+  requestDeserialize: readable(readRequest),
+  responseSerialize: write,
+  responseDeserialize: clientSide,
+});
+
+const clientSide = (): never => {
+  throw new Error('only clients need this');
+};
+
+/**
+ * `grpc.health.v1.Health`, written by hand: the package that has it reads a .proto file when it is loaded, which is a twentieth of the
+ * start of a node.
+ */
+const HEALTH: ServiceDefinition = {
+  check: methodOf('Check', false, answerBytes),
+  list: methodOf('List', false, listBytes),
+  watch: methodOf('Watch', true, answerBytes),
+};
 
 /** Sends the status at once and after each change. */
 async function watch(
