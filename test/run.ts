@@ -18,7 +18,9 @@ import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { inBatches } from './support/batches.ts';
 import { buildPrograms } from './support/built-programs.ts';
+import { buildMongo } from './support/ferretdb.ts';
 import { collectTimes, type FileTime } from './support/file-times.ts';
+import { withFilesInMemory } from './support/files-in-memory.ts';
 import {
   computingFiles,
   durationsFile,
@@ -94,7 +96,11 @@ function record(times: readonly FileTime[]): void {
 // Without it half of the time in which a file loads the product goes to compiling it, and hundreds of files do.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../.cache/compiled', import.meta.url));
 mkdirSync(dirname(ALL_TIMES), { recursive: true });
-if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) await buildPrograms();
+if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) {
+  // A long run has its files on the disk.
+  if (!flags.includes('--long')) withFilesInMemory();
+  await Promise.all([buildPrograms(), buildMongo()]);
+}
 const machineBefore = machineSeconds();
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();

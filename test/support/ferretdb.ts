@@ -37,12 +37,21 @@ export interface TestMongo {
  */
 export function mongoMissing(): string | false {
   if (process.env.MONGODB_URI !== undefined) return false;
-  const hasGo = (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, 'go')));
-  if (hasGo) return false;
+  if (hasGo()) return false;
   const reason = 'no MongoDB-wire server: install Go (FerretDB is built from its module) or set MONGODB_URI';
   if (process.env.CI === 'true') throw new Error(reason);
   process.stderr.write(`SKIPPED: ${reason}\n`);
   return reason;
+}
+
+const hasGo = (): boolean => (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, 'go')));
+
+/**
+ * Builds the server ahead of a run of many files. It takes a minute of all processors where nothing is built yet: tests
+ * that all began it at the same time took several, and ran into their time-outs.
+ */
+export async function buildMongo(): Promise<void> {
+  if (process.env.MONGODB_URI === undefined && hasGo()) await build();
 }
 
 /** A server of its own on a free loopback port with a private directory, or the one `MONGODB_URI` names. */
@@ -79,7 +88,7 @@ function external(uri: string): TestMongo {
   return { uri, external: true, directory: null, stop: () => Promise.resolve(), kill: refuse, restart: refuse };
 }
 
-/** Builds once per version of the source; parallel test files may build at the same time, the rename is atomic. */
+/** Builds once per version of the source; test files that are run alone may build at the same time, the rename is atomic. */
 async function build(): Promise<string> {
   const hash = createHash('sha256');
   for (const name of ['main.go', 'ids.go', 'go.mod', 'go.sum']) hash.update(await readFile(join(SOURCE, name)));
