@@ -42,6 +42,8 @@ export interface RunAbout {
   readonly name: string | null;
   readonly trace: string | null;
   readonly reason: string | null;
+  /** `failed`: it completed, but in a state that failed. */
+  readonly outcome: string | null;
 }
 
 /** How an attempt of an effect ended. `dropped`: without a result, because it was cancelled or taken over. */

@@ -117,7 +117,8 @@ async function openRemote(
   const { MongoBlobs } = await import('./mongo/blobs.ts');
   const { RedisRateLimits } = await import('./redis/rate-limits.ts');
   const { lockDirectory } = await import('./sqlite/database.ts');
-  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, encryption, warn } = location;
+  const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, encryption } = location;
+  const warn = warnSeldom(location.warn, () => performance.now());
   const packs = (): boolean => formats.isAlone(3);
   const store = new RedisActorStore({
     urls,
@@ -134,7 +135,7 @@ async function openRemote(
   const formats = new StoreFormats({ names, dataDir, store, documents });
   const blobs = ownedOnceContracted(new MongoBlobs({ uri, mostBytes: mostBlobBytes(encryption) }), formats);
   const ports = encryptedPorts({ store, documents, blobs }, encryption);
-  const onFault = (error: unknown): void => warn('effect queue', error);
+  const onFault = (error: unknown): void => warn('the queue of effects has a fault', error);
   const effects = new BullmqEffectQueue({ urls, ledger: ports.store, onFault });
   const parts = [
     lock,
@@ -151,6 +152,29 @@ async function openRemote(
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };
+}
+
+const SAME_EVERY_MS = 10_000;
+const MOST_TEXTS = 100;
+
+/**
+ * Passes on each text once in 10 s, with the number that was skipped: each connection tries several times a second while Redis is
+ * away.
+ */
+export function warnSeldom(warn: StoreLocation['warn'], now: () => number): StoreLocation['warn'] {
+  const texts = new Map<string, { until: number; skipped: number }>();
+  return (message, error) => {
+    const text = error instanceof Error ? `${message}: ${error.message}` : message;
+    const last = texts.get(text);
+    if (last !== undefined && now() < last.until) {
+      last.skipped += 1;
+      return;
+    }
+    if (texts.size >= MOST_TEXTS) texts.clear();
+    texts.set(text, { until: now() + SAME_EVERY_MS, skipped: 0 });
+    const more = last === undefined || last.skipped === 0 ? '' : ` (and ${last.skipped} times since the last line)`;
+    warn(`${message}${more}`, error);
+  };
 }
 
 type DataPorts = Pick<OpenStores, 'store' | 'documents' | 'blobs'>;

@@ -88,11 +88,12 @@ export class RunLog implements Meter {
 
   runEnded(kind: string, status: string, ms: number, about: RunAbout): void {
     this.#inner.runEnded(kind, status, ms, about);
-    const { address, name, trace, reason } = about;
+    const { address, name, trace, reason, outcome } = about;
     if (!isRun(address)) return;
-    const fields = { event: 'run_ended', ...runOf(address), name, trace, status, reason, duration_ms: ms };
-    if (status === 'failed') this.#logger.warn(fields, 'a run failed');
-    else this.#logger.info(fields, `a run ended: ${status}`);
+    const ended = { event: 'run_ended', ...runOf(address), name, trace, status, reason, duration_ms: ms };
+    if (status === 'failed') this.#logger.warn(ended, 'a run failed');
+    else if (outcome === 'failed') this.#logger.warn({ ...ended, outcome }, 'a run ended as failed');
+    else this.#logger.info(ended, `a run ended: ${status}`);
   }
 }
 

@@ -335,7 +335,10 @@ export class EffectAttempt {
   }
 
   #interrupted(): Promise<JobOutcome> {
-    return this.givesBack ? this.#reopen(0) : this.#settle({ kind: 'in_doubt' }, 'inDoubt');
+    if (!this.givesBack) return this.#settle({ kind: 'in_doubt' }, 'inDoubt');
+    // It was ended by this node, it did not fail.
+    this.#error = null;
+    return this.#reopen(0);
   }
 
   #failed(error: SvcError): Promise<JobOutcome> {

@@ -375,5 +375,6 @@ function countEnd(meter: Meter | undefined, address: Address, document: StoredDo
     name: text(more.agent_name) ?? text(more.workflow_name),
     trace: text(more.trace_id),
     reason: text(more.reason),
+    outcome: text(more.outcome),
   });
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { textLines } from '../../app/log/text-lines.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
+import { workflowYaml } from './why/planted-runs.ts';
 
 const Line = z.looseObject({ level: z.number(), node: z.string(), event: z.string().optional(), msg: z.string() });
 
@@ -46,15 +47,31 @@ describe('the log of a node', () => {
     assert.ok(lines().some(({ event }) => event === 'leases_taken'));
   });
 
+  test('a run that completed in a failed state is a warning with its outcome', async () => {
+    const run = await node.runWorkflow(
+      workflowYaml('ends-failed', { kind: 'System', command: 'exit 3', transitions: [] }),
+    );
+    const ended = await waitUntil('its end in the log', () => eventsOf(run).find(({ event }) => event === 'run_ended'));
+    assert.deepEqual([ended.level, ended.status, ended.outcome], [40, 'completed', 'failed']);
+    assert.equal(ended.msg, 'a run ended as failed');
+  });
+
   test('says that it started, how sizes of volumes are kept, that it drains, which signal ended it, and keeps the lines for people apart', async () => {
     assert.ok(lines().some(({ event }) => event === 'node_started'));
     assert.ok(lines().some(({ quota, msg }) => quota === 'sampled' && msg.startsWith('volumes are measured')));
     assert.match(node.process.announced, /^REST +http/m);
     const [{ node: id } = { node: '' }] = lines();
+    const run = await node.run(await node.deploy(agentYaml('sleeps')), 'sleepy');
+    await waitUntil('its model is asked', async () =>
+      JSON.stringify(await node.statusOf(run)).includes('its model, attempt 1 on'),
+    );
     assert.equal((await node.call('POST', `/v1/cluster/nodes/${id}/drain`)).status, 200);
     assert.ok(lines().some(({ event }) => event === 'drain'));
     await node.process.stop();
     assert.ok(lines().some(({ event, signal }) => event === 'signal' && signal === 'SIGTERM'));
+    // An attempt that a stopping node gives back did not fail.
+    const given = eventsOf(run).find(({ event }) => event === 'effect_retried');
+    assert.deepEqual([given?.level, given?.code], [30, undefined]);
     assert.deepEqual(
       node.process.log.split('\n').filter((line) => line !== '' && !line.startsWith('{')),
       [],
