@@ -100,8 +100,9 @@ async function finish(
   const outcome =
     status === null ? (ended?.name === 'execution_completed' ? 'completed' : 'failed') : textOf(status, 'status');
   if (outcome === 'completed') return;
-  const reason = textOf(ended?.payload, 'reason') || textOf(status, 'last_error');
-  throw new CliFailure(EXIT.internal, `the execution ended ${outcome}${reason === '' ? '' : `: ${reason}`}`);
+  const [reason, message] = [textOf(ended?.payload, 'reason'), textOf(ended?.payload, 'message')];
+  const why = reason === '' ? [textOf(status, 'last_error')] : [reason, message];
+  throw endedBadly(outcome, why);
 }
 
 const TICK_MS = 200;
@@ -173,4 +174,10 @@ function sentence(wait: JsonObject): string {
   const until = textOf(wait, 'until');
   const ended = until === '' || reason.includes(until) ? reason : `${reason} (until ${until})`;
   return isObject(wait.child) ? `${ended}: ${sentence(wait.child)}` : ended;
+}
+
+/** The failure of a command whose run did not succeed: code and cause. */
+export function endedBadly(outcome: string, why: readonly string[]): CliFailure {
+  const how = outcome === 'cancelled' ? 'was cancelled' : `ended as ${outcome}`;
+  return new CliFailure(EXIT.internal, [`the execution ${how}`, ...why.filter((text) => text !== '')].join(': '));
 }

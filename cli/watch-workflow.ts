@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline/promises';
 import type { CliContext } from './context.ts';
-import { CliFailure, EXIT } from './failure.ts';
 import { isObject, textOf } from './json.ts';
 import { named, workflowPath } from './names.ts';
 import { type NodeClient, startOnce } from './node-client.ts';
@@ -9,7 +8,7 @@ import { paintFor, printable } from './paint.ts';
 import { labelsOf, readInput, readObject } from './read-input.ts';
 import { LiveView, workflowEventLine } from './screen/live-view.ts';
 import { isLastWorkflowEvent } from './screen/live-view-model.ts';
-import { interrupted, type Screen, showEvents, waitInWords } from './watch-execution.ts';
+import { endedBadly, interrupted, type Screen, showEvents, waitInWords } from './watch-execution.ts';
 
 const WAIT_REASON_MS = 1_000;
 
@@ -42,10 +41,7 @@ export async function watchWorkflow(context: CliContext, id: string, options: Wa
   if (outcome === 'succeeded') return;
   const [code, message] = [textOf(run.error, 'code'), textOf(run.error, 'message')];
   const why = [status === 'cancelled' ? textOf(run, 'reason') : code, status === 'cancelled' ? '' : message];
-  throw new CliFailure(
-    EXIT.internal,
-    [`the execution ended ${outcome}`, ...why.filter((text) => text !== '')].join(': '),
-  );
+  throw endedBadly(outcome, why);
 }
 
 function eventScreen({ output }: CliContext): Screen {

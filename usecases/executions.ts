@@ -331,7 +331,9 @@ export function createExecutionApi(parts: {
 }
 
 const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
+const HAS_ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' };
+
 const endedAlready = (status: string): SvcError =>
-  new SvcError('failed_precondition', `the execution is ${status} already`);
+  new SvcError('failed_precondition', `the execution ${HAS_ENDED[status] ?? 'has completed'} already`);
 
 export type { AttestApi } from './attestation.ts';

@@ -112,7 +112,7 @@ export interface ManagementPorts {
   readonly executions: ExecutionApi;
   readonly runs: WorkflowApi;
   readonly why: WhyApi;
-  readonly traces: Pick<TraceApi, 'ofRun'>;
+  readonly traces: Pick<TraceApi, 'ofRun' | 'page'>;
   readonly approvals: Pick<ApprovalApi, 'list' | 'answer'>;
   readonly judges: JudgePanelApi;
   readonly starts: Starts;

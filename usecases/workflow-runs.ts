@@ -288,5 +288,6 @@ export function createWorkflowApi(parts: {
 
 const notWaiting = (): SvcError => new SvcError('conflict', 'the workflow execution waits for no human');
 const notFound = (): SvcError => new SvcError('not_found', 'workflow execution not found');
+const HAS_ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' };
 const ended = (status: string): SvcError =>
-  new SvcError('failed_precondition', `the workflow execution is ${status} already`);
+  new SvcError('failed_precondition', `the workflow execution ${HAS_ENDED[status] ?? 'has completed'} already`);

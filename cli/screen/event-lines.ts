@@ -106,7 +106,8 @@ export function describeEvent({ name, payload }: ExecutionEvent, paint: Paint = 
       return paint.green(`${iteration} accepted`);
     case 'iteration_failed': {
       const error = isObject(payload.error) ? payload.error : {};
-      return paint.yellow(`${iteration} rejected: ${printable(textOf(error, 'message'))}`);
+      const verb = textOf(error, 'error_type') === 'validation_failed' ? 'rejected' : 'failed';
+      return paint.yellow(`${iteration} ${verb}: ${printable(textOf(error, 'message'))}`);
     }
     case 'refinement_applied':
       return paint.yellow('refinement applied: the next iteration gets the error');

@@ -68,7 +68,7 @@ describe('untrusted text on an operator’s terminal', () => {
     const ended = await scene.svc(['workflow', 'logs', run, '--follow']);
     assert.equal(ended.code, 10);
     assert.doesNotMatch(ended.stdout + ended.stderr, STEERS);
-    assert.match(ended.stderr, /ended failed: command_failed: state fails: the command ended with exit code 3/);
+    assert.match(ended.stderr, /ended as failed: command_failed: state fails: the command ended with exit code 3/);
   });
 
   test('is complete in JSON: each of these commands answers JSON with --output json', async () => {

@@ -60,7 +60,7 @@ describe('svc task', () => {
     for (const how of ['--wait', '--follow']) {
       const failed = await execute('--input', 'hopeless', how);
       assert.equal(failed.code, 10, how);
-      assert.match(failed.stderr, /^svc: the execution ended failed: max_iterations_exceeded$/m);
+      assert.match(failed.stderr, /^svc: the execution ended as failed: max_iterations_exceeded/m);
     }
   });
 

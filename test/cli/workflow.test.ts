@@ -124,7 +124,7 @@ spec:
     );
     const { code, stderr } = await svc('run', path);
     assert.equal(code, 10, stderr);
-    assert.match(stderr, /the execution ended failed: out_of_stock: state STOP failed: no lamp is left\n$/);
+    assert.match(stderr, /the execution ended as failed: out_of_stock: state STOP failed: no lamp is left\n$/);
     const id = idIn(stderr) ?? '';
     const shown = JSON.parse((await svc('--output', 'json', 'workflow', 'status', id)).stdout);
     assert.deepEqual([shown.status, shown.outcome, shown.error.code], ['completed', 'failed', 'out_of_stock']);
@@ -165,7 +165,7 @@ spec:
       await waitUntil('it waits', async () => (/waits for approval/.test(run.stderr) ? true : undefined));
     await svc('workflow', 'cancel', idIn(cancelled.stderr) ?? assert.fail());
     const ended = await cancelled.end();
-    assert.deepEqual([ended.code, /^svc: the execution ended cancelled/m.test(ended.stderr)], [10, true], ended.stderr);
+    assert.deepEqual([ended.code, /^svc: the execution was cancelled/m.test(ended.stderr)], [10, true], ended.stderr);
     left.child.kill('SIGINT');
     const stopped = await left.end();
     assert.equal(stopped.code, 130, stopped.stderr);

@@ -151,7 +151,10 @@ export class KnownPaths {
     const methods = this.methodsOf(url);
     if (methods.length === 0) return { error: new SvcError('not_found', 'There is no such path.'), allow: undefined };
     const allow = methods.join(', ');
-    return { error: new SvcError('method_not_allowed', `${method} is not served here, but ${allow}.`), allow };
+    return {
+      error: new SvcError('method_not_allowed', `${method} is not allowed on this path. Allowed: ${allow}.`),
+      allow,
+    };
   }
 }
 

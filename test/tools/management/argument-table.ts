@@ -143,7 +143,12 @@ export const MANAGEMENT_ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
   'svc.trace.why': byExecution,
   'svc.trace.get': {
     ...byExecution,
-    wrong: { execution_id: badId, limit: badLimit, next: [1, '', 'x'.repeat(8_001)] },
+    wrong: {
+      execution_id: badId,
+      trace_id: [1, '', 'A'.repeat(32)],
+      limit: badLimit,
+      next: [1, '', 'x'.repeat(8_001)],
+    },
   },
   'svc.tools.list': { right: {}, required: [], wrong: {} },
   'svc.tools.search': { right: { query: 'x' }, required: [], wrong: { query: [1, {}, 'x'.repeat(1_001)] } },

@@ -188,7 +188,7 @@ export const SPECIFIED_TABLES: Readonly<Record<string, SpecifiedTool>> = {
 
   // Traces, which the specification does not have
   'svc.trace.why': tool(byExecution, ['waiting', 'sentence', 'chain']),
-  'svc.trace.get': tool({ ...byExecution, limit: limit(100, 1_000), next: text }, [
+  'svc.trace.get': tool({ ...byExecution, trace_id: text, limit: limit(100, 1_000), next: text }, [
     ...['trace_id', 'root', 'status', 'started_at', 'ended_at', 'deliveries', 'effects', 'next'],
   ]),
 };

@@ -100,6 +100,19 @@ export const TASK_ROWS: readonly Row[] = [
       assert.ok(listOf(answer.deliveries).length <= 2);
     },
   },
+  {
+    ...{ tool: 'svc.trace.get', what: 'shows a trace that links name' },
+    args: async (at) => {
+      const execution_id = await at.endedTask();
+      const first = await waitUntil('its trace is in the ledger', () =>
+        at.ok('svc.trace.get', { execution_id, limit: 1 }).catch(() => null),
+      );
+      return { execution_id, trace_id: first.trace_id };
+    },
+    gives: (answer) => {
+      assert.equal(listOf(answer.deliveries)[0]?.message_id, answer.root);
+    },
+  },
   { tool: 'svc.trace.get', what: 'knows no unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.trace.get', what: 'shows a caller of another tenant nothing', by: 'stranger' },

@@ -25,6 +25,13 @@ export const traceGet = defineContract({
     'in the order of time.',
   input: toolArguments({
     execution_id: executionId,
+    trace_id: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/, 'expected the id of a trace: 32 lower-case hex digits')
+      .optional()
+      .describe(
+        'A trace that `links` names, such as the one in which a long run goes on. Default: the one of its start.',
+      ),
     limit: limit(100, MOST_DELIVERIES),
     next: z.string().min(1).max(MOST_NEXT_CHARS).optional().describe('`next` of the page before.'),
   }),

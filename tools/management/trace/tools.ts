@@ -8,8 +8,10 @@ export function traceTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
     define(traceWhy, ({ execution_id }, { ports, identity }) => ports.why.run(identity, execution_id)),
-    define(traceGet, ({ execution_id, ...page }, { ports, identity }) =>
-      ports.traces.ofRun(identity, execution_id, page),
+    define(traceGet, ({ execution_id, trace_id, ...page }, { ports, identity }) =>
+      trace_id === undefined
+        ? ports.traces.ofRun(identity, execution_id, page)
+        : ports.traces.page(identity, trace_id, page),
     ),
   ];
 }
