@@ -17,3 +17,15 @@ export const effectContext = (told: Partial<EffectContext> = {}): EffectContext 
   },
   ...told,
 });
+
+/** Runs a handler to its end as the runner of effects does: after a wait it begins again, with what the wait gave. */
+export async function runToEnd<T>(run: (context: EffectContext) => Promise<T>, context: EffectContext): Promise<T> {
+  const startedAtMs = Date.now();
+  try {
+    return await run(context);
+  } catch (thrown) {
+    if (!(thrown instanceof HandlerWaits)) throw thrown;
+    const waited = await thrown.wait(context.signal);
+    return run({ ...context, resumed: { startedAtMs }, waitedFor: () => waited });
+  }
+}

@@ -214,7 +214,8 @@ export function withExamples<T extends Described>(described: T): T {
   const add = (contents: Readonly<Record<string, Content>> | undefined, examples: Examples): void => {
     for (const [type, content] of Object.entries(contents ?? {})) {
       if (content.schema === undefined || content.example !== undefined) continue;
-      if (type === 'application/json') content.example = examples.of(content.schema);
+      // A record of a stream.
+      if (type === 'application/json' || type === 'text/event-stream') content.example = examples.of(content.schema);
       if (type === 'application/yaml') content.example = MANIFEST;
     }
   };

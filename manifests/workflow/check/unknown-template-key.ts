@@ -10,17 +10,18 @@ export const unknownTemplateKey: Rule = {
   cure: 'Name a template variable that exists; a missing one renders as `[missing: KEY in STATE]`.',
   *check({ manifest, texts }) {
     const scope = scopeShape(manifest);
-    const slip = slipFinder(blackboardKeys(manifest));
+    const keys = blackboardKeys(manifest);
+    const slip = slipFinder(keys);
     for (const { path, references } of texts)
       for (const reference of references) {
         if (reference.conditional && OPEN_ROOTS.has(reference.path[0] ?? '')) continue;
-        const found = unknown(reference.path, scope) ?? mistypedKey(reference.path, slip);
+        const found = unknown(reference.path, scope, keys) ?? mistypedKey(reference.path, slip);
         if (found !== null) yield { path, ...found };
       }
   },
 };
 
-function unknown(path: readonly string[], scope: Shape): Omit<Hit, 'path'> | null {
+function unknown(path: readonly string[], scope: Shape, written: ReadonlySet<string>): Omit<Hit, 'path'> | null {
   const lost = astray(scope, path);
   if (lost === null) return null;
   const missing = path[lost.known] ?? '';
@@ -31,7 +32,9 @@ function unknown(path: readonly string[], scope: Shape): Omit<Hit, 'path'> | nul
       parent === ''
         ? `{{${path.join('.').slice(0, 80)}}}: neither a template variable nor a state is named ${quoted(missing)}`
         : `{{${path.join('.').slice(0, 80)}}}: ${parent} has no ${quoted(missing)}`,
-    ...cureFor(parent, meant, lost.choices),
+    ...(parent === '' && written.has(missing)
+      ? { cure: `It is on the blackboard: write blackboard.${missing}.` }
+      : cureFor(parent, meant, lost.choices)),
   };
 }
 

@@ -33,7 +33,7 @@ import { createToolEffect } from '../../../tools/tool-effect.ts';
 import { builtInOffer, createToolGranter } from '../../../tools/tool-granter.ts';
 import { createDispatchApi } from '../../../usecases/dispatches.ts';
 import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../../usecases/executions.ts';
-import { effectContext } from '../../support/effect-context.ts';
+import { effectContext, runToEnd } from '../../support/effect-context.ts';
 import { scriptedSettings } from '../../support/scripted-settings.ts';
 
 export const OPERATOR: Identity = {
@@ -144,7 +144,8 @@ export async function managementNode(): Promise<ManagementNode> {
       },
     };
     const context = effectContext({ tenant, address: addressOf('tool-session', tenant, session), ...more });
-    const outcome = ToolOutcome.parse(await effect.run(effect.input.parse(run), context));
+    const answer = await runToEnd((again) => effect.run(effect.input.parse(run), again), context);
+    const outcome = ToolOutcome.parse(answer);
     if (outcome.is_error) return outcome;
     contract.result?.parse(outcome.structured);
     return outcome;

@@ -107,7 +107,7 @@ export const TASK_ROWS: readonly Row[] = [
       const first = await waitUntil('its trace is in the ledger', () =>
         at.ok('svc.trace.get', { execution_id, limit: 1 }).catch(() => null),
       );
-      return { execution_id, trace_id: first.trace_id };
+      return { execution_id, trace_id: first.trace_id, limit: 2 };
     },
     gives: (answer) => {
       assert.equal(listOf(answer.deliveries)[0]?.message_id, answer.root);

@@ -171,7 +171,7 @@ describe('components of the API description of a node with every part', () => {
     }
   });
 
-  it('have an example for every body, answer and path parameter, which fits its schema', async () => {
+  it('have an example for every body, answer, record of a stream and path parameter, which fits its schema', async () => {
     const { document } = await describedNode();
     const ajv = new Ajv2020({ strict: false, validateFormats: false, unicodeRegExp: true });
     ajv.addSchema({ ...document, $id: 'svc:document' });
@@ -192,9 +192,10 @@ describe('components of the API description of a node with every part', () => {
         const body = requestBody?.content[json];
         if (body !== undefined)
           check(`${method} ${path} body`, `${at}/requestBody/content/${escaped(json)}/schema`, body.example);
-        const answer = responses['200']?.content?.[json];
-        if (answer !== undefined) {
-          check(`${method} ${path} answer`, `${at}/responses/200/content/${escaped(json)}/schema`, answer.example);
+        for (const type of [json, 'text/event-stream']) {
+          const answer = responses['200']?.content?.[type];
+          if (answer !== undefined)
+            check(`${method} ${path} ${type}`, `${at}/responses/200/content/${escaped(type)}/schema`, answer.example);
         }
         for (const [index, parameter] of (parameters ?? []).entries()) {
           if (parameter.in === 'path')
