@@ -5,7 +5,7 @@ import type { Column } from '../parts/data-table.tsx';
 import { plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { RowLink } from '../parts/row-link.tsx';
-import { Status } from '../parts/status.tsx';
+import { RunStatus } from '../parts/status.tsx';
 import { STARTED, TOOK } from '../parts/time.tsx';
 
 /** Why it failed, or what it waits for. */
@@ -21,7 +21,12 @@ function Reason({ run }: { readonly run: Run }) {
 }
 
 const COLUMNS: readonly Column<Run>[] = [
-  { key: 'status', label: 'Status', width: '144px', cell: ({ status }) => <Status status={status} /> },
+  {
+    key: 'status',
+    label: 'Status',
+    width: '144px',
+    cell: ({ status, outcome }) => <RunStatus status={status} outcome={outcome} />,
+  },
   {
     key: 'name',
     label: 'Name',

@@ -64,3 +64,9 @@ export function Status({ status, label }: { readonly status: string; readonly la
     </span>
   );
 }
+
+/** A run whose last state failed is completed, and did not succeed. */
+export function RunStatus({ status, outcome }: { readonly status: string; readonly outcome: string | null }) {
+  const isFailed = status === 'completed' && outcome === 'failed';
+  return isFailed ? <Status status="failed" label="ended as failed" /> : <Status status={status} />;
+}

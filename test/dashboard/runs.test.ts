@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { openRecordedNode } from '../../app/recordings/recorded-node.ts';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
+import { workflowYaml } from '../product/why/planted-runs.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
@@ -84,6 +85,21 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     await waitUntil('one row', async () => (await page.getByRole('row').count()) === 2);
     assert.equal(await page.getByLabel('Text').inputValue(), 'sleeper');
     assert.deepEqual(await tab.serious(), []);
+    assert.deepEqual(tab.complaints, []);
+  });
+
+  test('a run that completed in a failed state does not look like one that succeeded', async () => {
+    const last = { kind: 'System', command: 'exit 3', transitions: [] };
+    const id = await node.runWorkflow(workflowYaml('ends-failed', last));
+    await using tab = await browser.open(node.url);
+    const { page } = tab;
+    await page.goto(`${node.url}/runs?text=ends-failed`);
+    await page.getByRole('cell', { name: 'ended as failed' }).waitFor();
+    await page.goto(`${node.url}/runs/workflow/${id}`);
+    await page.getByText('ended as failed', { exact: true }).waitFor();
+    const why = page.getByRole('region', { name: 'Why it ended so' });
+    assert.match(await why.innerText(), /ended as failed in state STEP: command_failed/);
+    assert.match((await why.getAttribute('class')) ?? '', /notice-bad/);
     assert.deepEqual(tab.complaints, []);
   });
 

@@ -12,7 +12,7 @@ import { plainLine } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, Failure, ReadState } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
-import { Status } from '../../parts/status.tsx';
+import { RunStatus } from '../../parts/status.tsx';
 import { ForkButton } from './fork.tsx';
 
 interface RunHeadProps {
@@ -34,7 +34,8 @@ export function RunHead({ kind, id, status, listed, forkedFrom }: RunHeadProps) 
         title={listed?.name ?? (kind === 'execution' ? 'Run of an agent' : 'Run of a workflow')}
         note={
           <>
-            <Status status={status} /> {listed !== null && plainLine(listed.version, 40)} <Id id={id} />
+            <RunStatus status={status} outcome={listed?.outcome ?? null} />{' '}
+            {listed !== null && plainLine(listed.version, 40)} <Id id={id} />
           </>
         }
       >

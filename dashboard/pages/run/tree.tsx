@@ -5,7 +5,7 @@ import { type RunNode, treeOf } from '../../api/run-tree.ts';
 import { hasEnded, type Run } from '../../api/runs.ts';
 import { plainLine } from '../../parts/format.ts';
 import { Empty, ReadState } from '../../parts/notice.tsx';
-import { Status } from '../../parts/status.tsx';
+import { RunStatus } from '../../parts/status.tsx';
 import { Duration } from '../../parts/time.tsx';
 
 const MOST = 1_000;
@@ -54,7 +54,7 @@ function Branch({ nodes, here }: { readonly nodes: readonly RunNode[]; readonly 
             <span className="quiet">{plainLine(label, 80)}</span>
           ) : (
             <span className="run-tree-row">
-              <Status status={run.status} />{' '}
+              <RunStatus status={run.status} outcome={run.outcome} />{' '}
               {run.id === here ? (
                 <b aria-current="page">{plainLine(label, 80)}</b>
               ) : (

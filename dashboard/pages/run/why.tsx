@@ -24,7 +24,9 @@ export function Why({ kind, id, status }: WhyProps) {
   });
   if (read.data === undefined) return <ReadState of={read} what="why" />;
   const { waiting, sentence, chain } = read.data;
-  const tone = waiting ? 'waits' : status === 'completed' ? 'good' : 'bad';
+  // What is behind a completed run is the error of its last state.
+  const isGood = status === 'completed' && chain.length === 1;
+  const tone = waiting ? 'waits' : isGood ? 'good' : 'bad';
   return (
     <section className={`why notice-${tone}`} aria-label={waiting ? 'Why it waits' : 'Why it ended so'}>
       <p className="why-sentence">
