@@ -160,10 +160,20 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
       return `${state}: ${field('how')}: ${field('payload')}`;
     case 'WorkflowTemplateFailed':
       return paint.yellow(`${state}: ${field('what')} not rendered: ${field('error')}`);
+    case 'WorkflowStepRepeated':
+      return paint.yellow(`${state}: begun again: it is unknown whether it acted`);
+    case 'ContainerRunStarted':
+      return `${state}: container of ${field('image')} started`;
+    case 'ContainerRunCompleted':
+      return `${state}: container ended with exit code ${field('exit_code')}`;
+    case 'ParallelContainerRunAggregated':
+      return `${state}: ${field('succeeded')} of ${field('total_steps')} containers succeeded`;
     case 'ContainerRunFailed':
       return paint.yellow(`${state}: container failed: ${field('reason')}`);
     case 'SubworkflowTriggered':
       return `${state}: child execution ${field('child_execution_id')} (${field('mode')})`;
+    case 'SubworkflowCompleted':
+      return `${state}: child completed`;
     case 'SubworkflowFailed':
       return paint.yellow(`${state}: child failed: ${field('reason')}`);
     // Other events of the run say the same.

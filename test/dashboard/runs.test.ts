@@ -98,7 +98,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     await page.goto(`${node.url}/runs/workflow/${id}`);
     await page.getByText('ended as failed', { exact: true }).waitFor();
     const why = page.getByRole('region', { name: 'Why it ended so' });
-    assert.match(await why.innerText(), /ended as failed in state STEP: command_failed/);
+    assert.match((await why.textContent()) ?? '', /ended as failed in state STEP: command_failed/);
     assert.match((await why.getAttribute('class')) ?? '', /notice-bad/);
     assert.deepEqual(tab.complaints, []);
   });
