@@ -111,6 +111,16 @@ test('memory of deliveries is used again once they are released, and not while a
   assert.notEqual(memoryOf(other), first);
 });
 
+test('a log with few deliveries holds little memory, and one with many gets large pieces', () => {
+  const recorded = new RecordedCommits(null);
+  const small = { ...call, payload: 'x' };
+  const bytesOf = (): number[] => recorded.first(Number.MAX_SAFE_INTEGER).pieces.map(({ bytes }) => bytes.byteLength);
+  recorded.add(commitOf([small], 1));
+  assert.deepEqual(bytesOf(), [16_384]);
+  for (let at = 2; at < 200; at += 1) recorded.add(commitOf([small], at));
+  assert.deepEqual(bytesOf(), [16_384, 262_144]);
+});
+
 test('a commit larger than a piece of memory, in no ASCII, is one piece', async () => {
   const large = [1, 2, 3, 4].map((at) => ({ ...call, id: `m${at}`, payload: 'ü漢'.repeat(50_000) }));
   const { recorded } = ledgerPart('log-1', [commitOf(large, 1)]);

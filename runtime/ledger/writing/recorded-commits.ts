@@ -43,26 +43,35 @@ interface Chunk {
   to: number;
 }
 
-/** Bytes of a chunk. A commit that is larger has a chunk of its own. */
-const CHUNK_BYTES = 262_144;
-/** Most chunks that are kept for further commits: 4 MB. */
-const MOST_FREE = 16;
+/**
+ * Bytes of the first chunk of a log, and of further ones. Where each partition has a log of its own, most have few commits between two
+ * writes. A commit that is larger has a chunk of its own.
+ */
+const SIZES = { first: 16_384, further: 262_144 } as const;
+type Size = keyof typeof SIZES;
+/** Most bytes of each size that are kept for further commits. */
+const MOST_FREE_BYTES = 4 * 1024 * 1024;
 /** Most bytes of a character. */
 const CHAR_BYTES = 3;
 
 /** Memory for commits, used again and again. */
 export class RecordedChunks {
-  readonly #free: Chunk[] = [];
+  readonly #free: Record<Size, Chunk[]> = { first: [], further: [] };
 
-  take(least: number): Chunk {
-    const free = least > CHUNK_BYTES ? undefined : this.#free.pop();
+  take(least: number, isFirst: boolean): Chunk {
+    const size = isFirst && least <= SIZES.first ? 'first' : 'further';
+    const free = least > SIZES[size] ? undefined : this.#free[size].pop();
     if (free !== undefined) return Object.assign(free, { from: 0, to: 0 });
-    const shared = new SharedArrayBuffer(Math.max(least, CHUNK_BYTES));
+    const shared = new SharedArrayBuffer(Math.max(least, SIZES[size]));
     return { bytes: Buffer.from(shared), view: new DataView(shared), from: 0, to: 0 };
   }
 
   give(chunk: Chunk): void {
-    if (chunk.bytes.length === CHUNK_BYTES && this.#free.length < MOST_FREE) this.#free.push(chunk);
+    const { length } = chunk.bytes;
+    for (const size of ['first', 'further'] as const) {
+      const free = this.#free[size];
+      if (length === SIZES[size] && (free.length + 1) * length <= MOST_FREE_BYTES) free.push(chunk);
+    }
   }
 }
 
@@ -127,7 +136,7 @@ export class RecordedCommits {
   #chunkFor(most: number): Chunk {
     const last = this.#chunks.at(-1);
     if (last !== undefined && last.bytes.length - last.to >= most) return last;
-    const chunk = this.#memory.take(most);
+    const chunk = this.#memory.take(most, last === undefined);
     this.#chunks.push(chunk);
     return chunk;
   }
