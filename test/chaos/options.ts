@@ -117,6 +117,7 @@ export const wholeRolling = (seed: number): RollingOptions => ({
   // On two cores, with five nodes and their stores: more is a test of the machine.
   atATime: 8,
   actors: 40,
+  thinkMs: 20,
   barMs: 2_000,
   seed,
 });
@@ -125,6 +126,7 @@ export const smallRolling = (seed: number): RollingOptions => ({
   nodes: 3,
   atATime: sample({ normal: 2, long: 6 }),
   actors: sample({ normal: 4, long: 10 }),
+  thinkMs: sample({ normal: 100, long: 20 }),
   barMs: 6_000,
 });
 

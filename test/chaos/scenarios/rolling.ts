@@ -17,6 +17,8 @@ export interface RollingOptions {
   readonly atATime: number;
   /** Actors that are asked without a break. */
   readonly actors: number;
+  /** Of each client of an actor, between its asks. */
+  readonly thinkMs: number;
   /** The longest pause of an actor, p99. */
   readonly barMs: number;
   readonly seed: number;
@@ -152,7 +154,7 @@ class Rolling {
       longestMs = Math.max(longestMs, performance.now() - begun);
       if (value !== due) this.#broken.push(`${address} answered ${value} where ${due} was due`);
       // A client that thinks a little: pauses are what is measured, not throughput.
-      await pause(20);
+      await pause(this.#options.thinkMs);
     }
     this.#longestMs.push(longestMs);
   }
