@@ -156,6 +156,6 @@ function failureOf(status: number, body: string, file?: string): CliFailure {
 const inWordsOfCli = (text: string): string =>
   text
     .replace(/\buse force to\b/, 'use --force to')
-    .replace(/^(?:querystring|params|headers|body)\.([a-z_-]+)(?:\.\d+)?: /, '$1: ')
+    .replace(/^(?:querystring|params|headers|body)\.([a-z_-]+)(?:\.\d+)?/, '$1')
     .replace(/^(invalid execution id)$/, '$1: expected the UUID of a run; svc runs list shows them')
     .replace(/^(\w+): unknown query parameter; expected/, 'there is no condition $1; expected');

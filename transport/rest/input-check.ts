@@ -16,6 +16,8 @@ function expected(issue: z.core.$ZodRawIssue): string {
 
 function textOf(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'unrecognized_keys') return unknownMembers(issue);
+  if (issue.code === 'invalid_key')
+    return `the name of a member: ${issue.issues[0]?.message ?? 'expected another one'}`;
   if (issue.code === 'invalid_type' && (issue.expected === 'object' || issue.expected === 'record'))
     return 'expected an object';
   if (issue.code !== 'invalid_format') return expectation(issue);

@@ -8,7 +8,7 @@ const Body = z.strictObject({
   name: z.string().min(1).max(3).optional(),
   status: z.enum(['open', 'closed']).optional(),
   from: z.iso.datetime().optional(),
-  labels: z.record(z.string(), z.string()).optional(),
+  labels: z.record(z.string().regex(/^[a-z]+$/, 'expected letters'), z.string()).optional(),
   code: z
     .string()
     .regex(/^[a-z]+$/)
@@ -26,6 +26,7 @@ const ROWS: readonly (readonly [given: unknown, path: string, text: string])[] =
   [{ input: {}, status: 'opn' }, '/status', 'expected one of open, closed'],
   [{ input: {}, from: 'yesterday' }, '/from', 'expected an ISO 8601 time such as 2026-01-31T12:00:00Z'],
   [{ input: {}, labels: { a: 1 } }, '/labels/a', 'expected text'],
+  [{ input: {}, labels: { 'a b': 'c' } }, '/labels/a b', 'the name of a member: expected letters'],
   [{ input: {}, code: '1' }, '/code', 'expected text of the form /^[a-z]+$/'],
   [{ input: {}, limit: '1' }, '/limit', 'expected a whole number'],
   [{ input: {}, statuss: 'open' }, '/', 'unknown member "statuss"; did you mean "status"?'],
