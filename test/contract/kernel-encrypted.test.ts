@@ -55,5 +55,5 @@ async function world(): Promise<KernelStores> {
 }
 
 kernelContract('encrypted SQLite', world, 6);
-largeStatesContract('encrypted SQLite', world);
-retentionContract('encrypted SQLite', world, 3);
+largeStatesContract('encrypted SQLite', world, 3);
+retentionContract('encrypted SQLite', world, 3, 3);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { z } from 'zod';
 import { type ActorStore, changesOf } from '../../runtime/actor-store.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
@@ -9,6 +9,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import type { Json } from '../../runtime/json.ts';
 import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
+import { eachNth } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { KernelStores } from './kernel.ts';
 
@@ -94,9 +95,13 @@ class Watched {
   }
 }
 
-/** What becomes of states over 64 KiB, which are stored aside at every commit (K7). */
-export function largeStatesContract(name: string, make: () => Promise<KernelStores>): void {
+/**
+ * What becomes of states over 64 KiB, which are stored aside at every commit (K7). In a normal run each `nth` promise, where
+ * other adapters show all of them.
+ */
+export function largeStatesContract(name: string, make: () => Promise<KernelStores>, nth = 1): void {
   describe(`large states on ${name}`, () => {
+    const test = eachNth(nth);
     let world: KernelStores;
     let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;

@@ -40,6 +40,7 @@ async function world(startServers: () => Promise<{ url: string; stop(): Promise<
 describe('kernel on real servers', { skip: missing || false }, () => {
   kernelContract('Redis, BullMQ and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
   kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(() => startRedisCluster()), 6);
-  largeStatesContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
-  retentionContract('Redis and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })), 3);
+  const redis = () => world(() => startRedis({ appendfsync: 'always' }));
+  largeStatesContract('Redis and a MongoDB-wire server', redis, 3);
+  retentionContract('Redis and a MongoDB-wire server', redis, 3, 3);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomInt, randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { z } from 'zod';
 import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -12,7 +12,7 @@ import { type RetentionRule, retentionPolicy } from '../../runtime/retention/ret
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
 import { createPayloads } from '../../runtime/turns/payload.ts';
 import { CutOff } from '../support/cut-off.ts';
-import { sample } from '../support/size.ts';
+import { eachNth, sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { KernelStores } from './kernel.ts';
 
@@ -62,14 +62,19 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const LARGE_CHARS = 100 * 1_024;
 
-/** What a node promises about what it removes, over any set of adapters. */
+/**
+ * What a node promises about what it removes, over any set of adapters. In a normal run each `nth` promise, where other
+ * adapters show all of them.
+ */
 export function retentionContract(
   name: string,
   make: () => Promise<KernelStores>,
   /** A removal is cut off behind every write, or, where a life of the node takes long, behind every third or so. */
   cutEvery = 1,
+  nth = 1,
 ): void {
   describe(`retention on ${name}`, { timeout: 240_000 }, () => {
+    const test = eachNth(nth);
     let world: KernelStores;
     let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
