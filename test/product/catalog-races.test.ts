@@ -6,11 +6,13 @@ import type { RaceAnswer, RaceCall, Seen } from '../catalog/race-model.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { sample } from '../support/size.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 /** Who everybody is on a node without an identity provider. */
 const SUBJECT = 'local-operator';
+const CALLS_EACH = sample({ normal: 24, long: 40 });
 const YAML = { 'content-type': 'application/yaml' };
 
 const Events = z.array(
@@ -100,7 +102,7 @@ describe('8 clients on 2 nodes over one Redis and one MongoDB-wire server', { sk
   test('create, delete, run, pause and promote at random: the catalog equals a sequential one, and so does its log', async () => {
     const clients = doors(8);
     const names = ['red', 'green'];
-    const history = await race({ doors: clients, names, callsEach: 40, random: new SeededRandom(7) });
+    const history = await race({ doors: clients, names, callsEach: CALLS_EACH, random: new SeededRandom(7) });
     assertSequential(history);
     const events = await assertLogged(history, clients);
     assert.ok(events > 20, `${events} events`);
