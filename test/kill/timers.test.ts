@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { startModelServer } from '../support/model-server.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -22,37 +22,38 @@ spec:
   execution: { mode: one-shot, iteration_timeout: ${TIMEOUT_MS}ms }
 `;
 
-interface Scene {
+interface SilentModel extends AsyncDisposable {
   readonly node: NodeProcess;
   /** Starts an execution whose model never answers and follows it to its end. */
-  begin(onStarted: () => void): Promise<Followed>;
+  begin(key: string, onStarted: () => void): Promise<Followed>;
 }
 
-async function withSilentModel(kind: StoreKind, act: (scene: Scene) => Promise<void>): Promise<void> {
-  const [stores, model] = await Promise.all([startStores(kind), startModelServer()]);
+async function openSilentModel(kind: StoreKind): Promise<SilentModel> {
+  await using opened = new AsyncDisposableStack();
+  const stores = await startStores(kind);
+  opened.defer(() => stores.destroy());
+  const model = await startModelServer();
+  opened.defer(() => model.stop());
   model.answer(() => ({ silent: true }));
   const config = join(stores.location.dataDir, 'svc.yaml');
   await writeFile(config, nodeConfig(model.url));
   const node = new NodeProcess([...stores.args, '--config', config]);
+  opened.defer(() => node.kill());
   const { signal } = new AbortController();
-  try {
-    node.spawn();
-    const agentId = await deploy(node, { manifest: MANIFEST }, signal);
-    await act({
-      node,
-      async begin(onStarted) {
-        const id = await start(node, agentId, 'timer', signal);
-        const onEvent = ({ name }: SeenEvent): void => {
-          if (name === 'iteration_started') onStarted();
-        };
-        return followExecution(id, { url: () => node.url, onEvent, signal });
-      },
-    });
-    await node.stop();
-  } finally {
-    await node.kill();
-    await Promise.all([model.stop(), stores.destroy()]);
-  }
+  node.spawn();
+  const agentId = await deploy(node, { manifest: MANIFEST }, signal);
+  const all = opened.move();
+  return {
+    node,
+    async begin(key, onStarted) {
+      const id = await start(node, agentId, key, signal);
+      const onEvent = ({ name }: SeenEvent): void => {
+        if (name === 'iteration_started') onStarted();
+      };
+      return followExecution(id, { url: () => node.url, onEvent, signal });
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
 }
 
 /** Milliseconds between the start of the iteration and its failure, as the node recorded them. */
@@ -67,24 +68,28 @@ function firedAfter({ events }: Followed): number {
 
 const kinds: readonly StoreKind[] = ['sqlite', 'redis'];
 for (const kind of kinds) {
-  const skip = storesMissing(kind);
+  describe(`time-outs on ${kind}`, { skip: storesMissing(kind), timeout: 120_000 }, () => {
+    let world: SilentModel;
+    before(async () => {
+      world = await openSilentModel(kind);
+    });
+    after(() => world?.[Symbol.asyncDispose]());
 
-  test(`a time-out set before a kill fires after the restart at its time (${kind})`, { skip, timeout: 60_000 }, () =>
-    withSilentModel(kind, async ({ node, begin }) => {
+    test(`a time-out set before a kill fires after the restart at its time (${kind})`, async () => {
+      const { node, begin } = world;
       const started = Promise.withResolvers<void>();
-      const followed = begin(started.resolve);
+      const followed = begin('before', started.resolve);
       await started.promise;
       await node.kill();
       node.spawn();
       const tookMs = firedAfter(await followed);
       assert.ok(tookMs >= TIMEOUT_MS && tookMs < TIMEOUT_MS + LATE_MS, `fired after ${tookMs} ms`);
-    }),
-  );
+    });
 
-  test(`a time-out that passed while no node ran fires once at the restart (${kind})`, { skip, timeout: 60_000 }, () =>
-    withSilentModel(kind, async ({ node, begin }) => {
+    test(`a time-out that passed while no node ran fires once at the restart (${kind})`, async () => {
+      const { node, begin } = world;
       const started = Promise.withResolvers<void>();
-      const followed = begin(started.resolve);
+      const followed = begin('passed', started.resolve);
       await started.promise;
       await node.kill();
       const killedAt = Date.now();
@@ -95,6 +100,7 @@ for (const kind of kinds) {
         events.map((event) => event.name),
         ['execution_started', 'iteration_started', 'iteration_failed', 'execution_failed'],
       );
-    }),
-  );
+      await node.stop();
+    });
+  });
 }
