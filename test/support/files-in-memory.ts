@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { freemem, tmpdir } from 'node:os';
+import { join } from 'node:path';
 
+const ROOT = join(import.meta.dirname, '..', '..');
 /** Set in the run that has its temporary files in memory. */
 const IN_MEMORY = 'SVC_TEST_FILES_IN_MEMORY';
 /** What a whole run leaves free on a small machine; its files take 2 GB at most. */
@@ -16,6 +18,8 @@ const MOUNT = 'mount -t tmpfs -o mode=1777 tmpfs "$1"; shift; exec "$@"';
 export function withFilesInMemory(): void {
   if (process.env[IN_MEMORY] !== undefined || process.platform !== 'linux' || process.getuid?.() !== 0) return;
   if (freemem() < FREE_BYTES || process.execve === undefined) return;
+  // The mount would hide a checkout in the directory of temporary files.
+  if ([ROOT, process.execPath].some((path) => path.startsWith(join(tmpdir(), '/')))) return;
   const tool = spawnSync('unshare', ['--mount', 'sh', '-c', 'command -v unshare'], { encoding: 'utf8' });
   const unshare = tool.stdout?.trim();
   if (tool.status !== 0 || unshare === '') return;
