@@ -11,6 +11,12 @@ export { browserMissing };
 
 const CHROMIUM = '/usr/bin/chromium';
 
+/**
+ * Chromium ends all requests when the machine gets or loses a network, as it does while other tests start containers. A
+ * page must ride that out, as it rides out a node that does not answer.
+ */
+const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
+
 const AxeResult = z.object({
   violations: z.array(
     z.object({ id: z.string(), impact: z.string().nullish(), nodes: z.array(z.object({ html: z.string() })) }),
@@ -100,8 +106,15 @@ export class DashboardPage implements AsyncDisposable {
     const page = await context.newPage();
     const one = new DashboardPage(page, axe);
     page.on('console', (message) => {
+      if (message.text().includes(NETWORK_CHANGED)) return;
       if (['error', 'warning'].includes(message.type())) one.complaints.push(`${message.type()}: ${message.text()}`);
     });
+    const goto = page.goto.bind(page);
+    page.goto = (url, options) =>
+      goto(url, options).catch((error: unknown) => {
+        if (!String(error).includes(NETWORK_CHANGED)) throw error;
+        return goto(url, options);
+      });
     page.on('pageerror', (error) => one.complaints.push(`thrown: ${error.message}`));
     page.on('request', (request) => {
       const url = new URL(request.url());

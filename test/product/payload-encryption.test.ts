@@ -138,8 +138,11 @@ describe('a node that encrypts payloads', () => {
       return [run, flow].every((id) => listed(runs).some((one) => one.id === id));
     });
     await done('GET', `/v1/executions/${run}/why`);
-    const trace = await done('GET', `/v1/traces/${body.trace_id}`);
-    assert.ok(listed(trace.deliveries).length > 4);
+    // The ledger follows commits by half a second.
+    const trace = await waitUntil('the trace is in the ledger', async () => {
+      const answer = await node.call('GET', `/v1/traces/${body.trace_id}`);
+      return answer.status === 200 && listed(answer.body.deliveries).length > 4 && answer.body;
+    });
     const [first] = listed(trace.deliveries);
     assert.ok((await node.call('GET', `/v1/messages/${first?.message_id}`)).text.includes(CANARY));
     assert.ok((await node.call('GET', `/v1/actors/execution/${run}/history`)).status === 200);

@@ -13,6 +13,9 @@ export type Things = TenantObjects & {
   readonly running: string;
   /** Of workflows: one that has ended. */
   readonly endedRun: string;
+  /** Of an execution: its trace, and the message that began it. */
+  readonly trace: string;
+  readonly message: string;
 };
 
 /** The agent by which callers of every tenant speak SEAL. */
@@ -101,7 +104,19 @@ export class IsolatedTenants implements AsyncDisposable {
     await this.settled(owner, '/v1/executions/', all.execution);
     await this.settled(owner, '/v1/execute/', all.pipeline);
     await this.settled(owner, '/v1/workflows/executions/', all.endedRun);
-    return all;
+    return { ...all, ...(await this.traceOf(owner, all.execution)) };
+  }
+
+  /** The trace of an execution once the ledger has it, and its first message. */
+  async traceOf(
+    owner: string | Asker,
+    execution: string,
+  ): Promise<{ readonly trace: string; readonly message: string }> {
+    const { body } = await this.ask(owner, 'GET', `/v1/executions/${execution}`);
+    return waitUntil('the trace to be in the ledger', async () => {
+      const found = await this.ask(owner, 'GET', `/v1/traces/${body.trace_id}`);
+      return found.status === 200 && { trace: String(body.trace_id), message: String(found.body.root) };
+    });
   }
 
   /** Waits until what is at the path has ended. */

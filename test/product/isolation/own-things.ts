@@ -6,7 +6,7 @@ import { HAND, type IsolatedTenants, type Things } from './isolated-tenants.ts';
 
 type Ownable =
   | ('agent' | 'agentName' | 'workflow' | 'workflowName')
-  | ('execution' | 'running' | 'run' | 'endedRun' | 'approval' | 'volume');
+  | ('execution' | 'running' | 'run' | 'endedRun' | 'approval' | 'volume' | 'trace');
 
 /** What belongs to one user of a tenant alone: of scope user, and all that was started of it. */
 export type OwnThings = Pick<Things, Ownable> & {
@@ -40,7 +40,8 @@ export async function settleOwn(scene: IsolatedTenants, hand: CallingAgent, word
   await scene.settled(asker, '/v1/workflows/executions/', endedRun);
   const run = await started(`/v1/workflows/${workflowName}/run`, { intent: `of ${word}` });
   const ids = { agentName, workflowName, agent, workflow: String(workflow_id), running, execution, run, endedRun };
-  return { ...ids, session, ...(await found(scene, hand, ids)) };
+  const { trace } = await scene.traceOf(asker, execution);
+  return { ...ids, session, trace, ...(await found(scene, hand, ids)) };
 }
 
 /** What the runs made: an approval, a workspace, a child. */

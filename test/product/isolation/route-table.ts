@@ -9,9 +9,6 @@ export type Named = Things & {
   readonly session: string;
   /** An API key itself, not its id. */
   readonly keyText: string;
-  /** Of an execution: its trace, and the message that began it. */
-  readonly trace: string;
-  readonly message: string;
 };
 
 /** A name or id that a route takes elsewhere than in its path, or a path that test/product/surface.ts has no thing for. */

@@ -27,7 +27,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     andy = await scene.hand('alphaUser');
     const keyText = (scene.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
     const things = await scene.settle('alphaAdmin', 'alpha');
-    alpha = { ...things, session: andy.sessionId, keyText, ...(await traceOf(scene, things.execution)) };
+    alpha = { ...things, session: andy.sessionId, keyText };
     andys = await settleOwn(scene, andy, 'andy');
   });
   after(() => scene[Symbol.asyncDispose]());
@@ -163,18 +163,6 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     }
   });
 });
-
-/** The trace of an execution once the ledger has it, and its first message. */
-async function traceOf(
-  scene: IsolatedTenants,
-  execution: string,
-): Promise<{ readonly trace: string; readonly message: string }> {
-  const { body } = await scene.ask('alphaAdmin', 'GET', `/v1/executions/${execution}`);
-  return waitUntil('the trace to be in the ledger', async () => {
-    const found = await scene.ask('alphaAdmin', 'GET', `/v1/traces/${body.trace_id}`);
-    return found.status === 200 && { trace: String(body.trace_id), message: String(found.body.root) };
-  });
-}
 
 async function created(scene: IsolatedTenants, asker: string): Promise<{ readonly id: string }> {
   const headers = scene.asker(asker).headers;

@@ -32,6 +32,8 @@ const WORKFLOWS = ['workflow', 'workflowName'] as const;
 const EXECUTIONS = ['execution', 'running'] as const;
 const RUNS = ['run', 'endedRun'] as const;
 
+const NO_RUN = '00000000-0000-4000-8000-000000000000';
+
 const row = (
   tool: string,
   field: string,
@@ -93,6 +95,8 @@ export const TOOL_ROWS: readonly ToolRow[] = [
 
   row('trace.why', 'execution_id', [...EXECUTIONS, ...RUNS]),
   row('trace.get', 'execution_id', [...EXECUTIONS, ...RUNS]),
+  // The run is not read beside a trace.
+  row('trace.get', 'trace_id', ['trace'], (trace_id) => ({ execution_id: NO_RUN, trace_id })),
 
   row('execute.intent', 'volume_id', ['volume'], (volume_id) => ({ intent: 'count to three', volume_id })),
   row('execute.status', 'pipeline_execution_id', ['pipeline', 'run']),
@@ -137,7 +141,7 @@ export const LIST_ROWS: readonly { readonly tool: string; readonly args: (query:
 
 const OWNABLE: ReadonlySet<string> = new Set<keyof OwnThings & keyof Things>([
   ...(['agent', 'agentName', 'workflow', 'workflowName'] as const),
-  ...(['execution', 'running', 'run', 'endedRun', 'approval', 'volume'] as const),
+  ...(['execution', 'running', 'run', 'endedRun', 'approval', 'volume', 'trace'] as const),
 ]);
 
 /** What a user may have alone. */
