@@ -186,8 +186,8 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
       await chown(own, STRANGER, STRANGER);
       const become = [`--reuid=${STRANGER}`, `--regid=${STRANGER}`, '--clear-groups'];
       const node = [process.execPath, join(import.meta.dirname, 'ordinary-node.ts'), own];
-      const { stdout } = await promisify(execFile)('setpriv', [...become, ...node], { timeout: 30_000 });
-      assert.deepEqual(stdout.split('\n').slice(0, 2), ['the gateway', 'fd']);
+      const { stdout, stderr } = await promisify(execFile)('setpriv', [...become, ...node], { timeout: 30_000 });
+      assert.deepEqual(stdout.split('\n').slice(0, 2), ['the gateway', 'fd'], stderr);
       assert.deepEqual(/^(pts|ptmx)$/m.exec(stdout), null);
     },
   );
