@@ -6,8 +6,9 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { LaunchedProgram } from './launch.ts';
 
 /**
- * Opens a listener in its network namespace and sends it to its parent. It ends only when the parent disconnects, since the
- * parent may see the end of the process before it has read the message.
+ * Opens a listener in its network namespace, sends it to its parent, closes its own copy and says so: as long as both have
+ * it, this process may accept a connection of the program, and the program reads nothing. It ends only when the parent
+ * disconnects, since the parent may see the end of the process before it has read the messages.
  */
 const LISTEN = `
 const { createServer } = require('node:net');
@@ -19,8 +20,8 @@ server.on('error', (error) => {
   if (error.code !== 'EADDRNOTAVAIL' || Date.now() > until) throw error;
   setTimeout(() => server.listen(Number(port), '127.0.0.1'), 5);
 });
-server.on('listening', () => process.send('listening', server));
-// The parent has the listener, or has ended.
+server.on('listening', () => process.send('listening', server, () => server.close(() => process.send('closed'))));
+// The parent alone has the listener, or has ended.
 process.on('disconnect', () => process.exit());
 server.listen(Number(port), '127.0.0.1');
 `;
@@ -94,8 +95,11 @@ async function listenerIn(pid: number, port: number): Promise<Server> {
     output += chunk.toString();
   });
   const { promise, resolve, reject } = Promise.withResolvers<Server>();
-  child.on('message', (_message, handle) => {
-    if (handle instanceof Server) resolve(handle);
+  let received: Server | null = null;
+  child.on('message', (message, handle) => {
+    if (handle instanceof Server) received = handle;
+    if (message !== 'closed') return;
+    if (received !== null) resolve(received);
     if (child.connected) child.disconnect();
   });
   child.on('error', reject);
