@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { someOf } from '../../support/size.ts';
-import { waitUntil } from '../../support/wait-until.ts';
 import { type Asker, answerTo, type Question, unknownFor } from './asker.ts';
 import type { CallingAgent } from './calling-agent.ts';
 import { IsolatedTenants } from './isolated-tenants.ts';
