@@ -93,7 +93,8 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
         if (this.#step === 'consumed' && (await this.#rests())) return { value: null, done: false };
         if (this.#step !== 'silent') continue;
         this.#step = 'read';
-        if (!this.#woken) await this.#untilNews();
+        // The signal may have been aborted during the last read, when nothing could be woken.
+        if (!this.#woken && !this.#options.signal.aborted) await this.#untilNews();
       }
     } catch (thrown) {
       this.#end();

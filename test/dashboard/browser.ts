@@ -127,7 +127,7 @@ export class DashboardPage implements AsyncDisposable {
     return one;
   }
 
-  /** Waits until the page has its title. A page that never has one is told apart by what it shows and complained of. */
+  /** Waits until the page has its title. The error says what a page without one shows, and its complaints. */
   async titled(): Promise<void> {
     try {
       await this.page.locator('h1').waitFor();

@@ -127,6 +127,34 @@ test('a follower that leaves gives its subscription back; it receives nulls whil
   assert.equal(followers, 0);
 });
 
+test('a follower that is aborted during its last read before a pause ends without the pause', async () => {
+  const to = fresh('counter');
+  const caller = new AbortController();
+  let pauses = 0;
+  const parts: FollowParts = {
+    client: {
+      events: async () => [],
+      read: async () => {
+        caller.abort();
+        return null;
+      },
+    },
+    store: { onEvents: () => () => {} },
+    clock: {
+      ...systemClock,
+      after: (delayMs, call) => {
+        pauses += 1;
+        return systemClock.after(delayMs, call);
+      },
+    },
+    decode: () => assert.fail('no event was carried'),
+    final: new Set(['ended']),
+  };
+  const follower = new EventFollower(parts, to, 1, { signal: caller.signal, heartbeatMs: 20_000 });
+  assert.equal((await follower.next()).done, true);
+  assert.equal(pauses, 0);
+});
+
 test('a follower does not read events that a notification contained, however many come', async () => {
   const to = fresh('counter');
   await node.runtime.client.ask(to, 'Add', { by: 1 });
