@@ -17,7 +17,9 @@ export async function sharedLogHistory(
   const pick = (below: number): number => Math.floor(random() * below);
   const partitions = await driver.partitionsOfOneTag(3);
   const handled = new Map<string, number[]>();
-  const nodes = ['node-a', 'node-b'].map((name) => new Reader(driver, `${name}-${seed}`, partitions, handled, random));
+  const nodes: Reader[] = [];
+  for (const name of ['node-a', 'node-b'])
+    nodes.push(new Reader(driver, `${name}-${seed}`, { nodes, partitions, handled, random }));
   const senders = await Promise.all(
     partitions.flatMap((partition, n) =>
       [0, 1].map(async (m) => ({ partition, name: `${n}.${m}`, to: driver.address(), store: await driver.another() })),
@@ -65,10 +67,20 @@ export async function sharedLogHistory(
   }
 }
 
+interface HistoryParts {
+  /** All nodes of the history. */
+  readonly nodes: readonly Reader[];
+  readonly partitions: readonly Partition[];
+  /** Numbers of the messages that were handled, of each sender. */
+  readonly handled: Map<string, number[]>;
+  readonly random: () => number;
+}
+
 /** A node at the port: holds, shares, reads and commits. */
 class Reader {
   readonly #driver: StoreDriver;
   readonly #name: string;
+  readonly #nodes: readonly Reader[];
   readonly #partitions: readonly Partition[];
   readonly #handled: Map<string, number[]>;
   readonly #held = new Map<string, { readonly lease: Lease; cursor: number }>();
@@ -79,38 +91,46 @@ class Reader {
   readonly #joined = new Map<Partition, Lease<Partition>>();
   readonly #random: () => number;
 
-  constructor(
-    driver: StoreDriver,
-    name: string,
-    partitions: readonly Partition[],
-    handled: Map<string, number[]>,
-    random: () => number,
-  ) {
+  constructor(driver: StoreDriver, name: string, { nodes, partitions, handled, random }: HistoryParts) {
     this.#driver = driver;
     this.#name = name;
+    this.#nodes = nodes;
     this.#partitions = partitions;
     this.#handled = handled;
     this.#random = random;
   }
 
-  /** Takes a partition that nobody holds, after the log that it is behind. Every lease has run out at once. */
+  /** Takes a partition that no node works with, after the log that it is behind. */
   async take(n: number): Promise<void> {
     const partition = at(this.#partitions, n);
     if (this.#held.has(partition) || this.#joined.has(partition)) return;
     const { store } = this.#driver;
     const first = await store.acquire(partition, this.#name, randomUUID(), TTL_MS);
     const got =
-      first.kind === 'held' && first.behind === undefined && DEAD.has(first.grant)
+      first.kind === 'held' && first.behind === undefined && !this.#isHeld(first.grant)
         ? await store.acquire(partition, this.#name, randomUUID(), TTL_MS, first.grant)
         : first;
     if (got.kind === 'granted') {
       this.#held.set(partition, { lease: got.lease, cursor: got.cursor });
       if (got.hasPostponed === true) await this.#resume(partition, partition, () => true);
     } else if (got.behind !== undefined && !this.#held.has(got.behind)) {
-      const over = DEAD.has(got.grant) ? got.grant : undefined;
+      const over = !this.#isHeld(got.grant) ? got.grant : undefined;
       const outcome = await logsOf(store).adopt(got.behind, this.#name, randomUUID(), TTL_MS, over);
       if (outcome.kind === 'granted') this.#held.set(got.behind, { lease: outcome.lease, cursor: outcome.cursor });
     }
+  }
+
+  /**
+   * Whether a node works with the grant. Any other is of a node that died, or of a late copy of a call that was refused: the store
+   * may grant what was given back meanwhile to such a copy, and the lease then runs out, since nobody renews it.
+   */
+  #isHeld(grant: string): boolean {
+    return this.#nodes.some((node) => node.#grants().includes(grant));
+  }
+
+  #grants(): string[] {
+    const leases = [...this.#held.values()].map(({ lease }) => lease);
+    return [...leases, ...this.#joined.values()].map(({ grant }) => grant);
   }
 
   async share(): Promise<void> {
@@ -160,8 +180,6 @@ class Reader {
 
   /** What it holds is anybody's from now on, and it says nothing. */
   die(): void {
-    for (const { lease } of this.#held.values()) DEAD.add(lease.grant);
-    for (const { grant } of this.#joined.values()) DEAD.add(grant);
     this.#held.clear();
     this.#joined.clear();
     this.#shared = null;
@@ -245,8 +263,5 @@ class Reader {
 }
 
 const senderOf = (body: string): string => body.split(' ')[0] ?? '';
-
-/** Grants of nodes that died. */
-const DEAD = new Set<string>();
 
 const isHome = (lease: Lease): lease is Lease<Partition> => lease.log.includes(':');
