@@ -181,8 +181,8 @@ export interface SecretStore {
   put(identity: Identity, path: string, value: string, expect: 'absent' | 'present' | 'any'): Promise<SecretView>;
   /** Throws `not_found`. */
   get(identity: Identity, path: string): Promise<SecretView>;
-  /** Sorted by path. */
-  list(identity: Identity, of: { readonly prefix: string; readonly limit: number }): Promise<readonly SecretView[]>;
+  /** Sorted by path. Throws `invalid_argument` for a page token of another list. */
+  list(identity: Identity, prefix: string, page: PageAsked): Promise<Page<SecretView>>;
   /** Deletes the secret with all its versions, or one earlier version. Throws `not_found`. */
   remove(identity: Identity, path: string, version?: number): Promise<void>;
 }

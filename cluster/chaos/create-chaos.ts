@@ -1,5 +1,6 @@
 import { parseAddress } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
@@ -17,6 +18,8 @@ import { type ChaosSettings, checkFence, FaultActor } from './fault-actor.ts';
 import { CHAOS_FAULTS, ENDED, type FaultRecord, faultOf, REQUESTED, signalOf } from './fault-record.ts';
 
 export type { ChaosSettings } from './fault-actor.ts';
+
+const NEWEST_FIRST = [['at', 'desc'] as const, ['id', 'desc'] as const];
 
 /** Maximum number of records; the oldest are deleted. */
 const MOST_RECORDS = 10_000;
@@ -61,10 +64,10 @@ export async function createChaos(parts: ChaosParts): Promise<ChaosApi> {
       return faultOf(await wait.until(record));
     },
 
-    async list(limit) {
-      const sort = [['at', 'desc'] as const, ['id', 'desc'] as const];
-      const found = await records.find({ tenant: SYSTEM_TENANT, sort, limit });
-      return { counts: await countsDone(), faults: found.map(faultOf) };
+    async list(asked) {
+      const of = { tenant: SYSTEM_TENANT, sort: NEWEST_FIRST };
+      const page = shownPage(await pageOf(records, 'faults', of, asked), faultOf);
+      return { counts: await countsDone(), ...page };
     },
 
     close: stopListening,

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
+import { type Page, type PageAsked, shownPage } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
@@ -87,10 +88,10 @@ export class DocumentSecrets implements SecretStore, Secrets {
     return secretView(found);
   }
 
-  async list(identity: Identity, of: { readonly prefix: string; readonly limit: number }): Promise<SecretView[]> {
+  async list(identity: Identity, prefix: string, page: PageAsked): Promise<Page<SecretView>> {
     requireKeeper(identity);
-    const limit = Math.min(of.limit, MOST_SECRETS);
-    return (await this.#parts.secrets.list(identity.tenant, of.prefix, limit)).map(secretView);
+    const limit = Math.min(page.limit, MOST_SECRETS);
+    return shownPage(await this.#parts.secrets.list(identity.tenant, prefix, { ...page, limit }), secretView);
   }
 
   async remove(identity: Identity, path: string, version?: number): Promise<void> {
@@ -137,7 +138,8 @@ export class DocumentSecrets implements SecretStore, Secrets {
     }
     // As with files: a path is a secret or a folder.
     const taken = (text: string): SvcError => new SvcError('conflict', `path: ${text}`, { field: 'path' });
-    if ((await secrets.list(tenant, `${path}/`, 1)).length > 0) throw taken('there are secrets below this path');
+    if ((await secrets.list(tenant, `${path}/`, { limit: 1 })).items.length > 0)
+      throw taken('there are secrets below this path');
     const parts = path.split('/');
     for (let n = 1; n < parts.length; n += 1) {
       const parent = parts.slice(0, n).join('/');

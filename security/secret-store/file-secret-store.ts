@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
+import { readToken, tokenOf } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { OneAtATime } from '../../runtime/kit/queues.ts';
@@ -54,7 +55,7 @@ export function createFileSecretStore(parts: {
         const known = await files.get(path);
         if (known !== null && expect === 'absent') throw new SvcError('conflict', 'the secret exists already');
         if (known === null && expect === 'present') throw secretNotFound();
-        if (known === null && (await files.list('', MOST_SECRETS)).length >= MOST_SECRETS) {
+        if (known === null && (await files.paths('', MOST_SECRETS)).length >= MOST_SECRETS) {
           throw new SvcError('limit_reached', `at most ${MOST_SECRETS} secrets of a tenant; delete one first`);
         }
         const view = await files.put(path, value, { at: new Date(clock.now()).toISOString(), by: identity.subject });
@@ -69,8 +70,17 @@ export function createFileSecretStore(parts: {
       return found;
     },
 
-    async list(identity, { prefix, limit }) {
-      return filesOf(identity).list(prefix, Math.min(limit, MOST_SECRETS));
+    async list(identity, prefix, page) {
+      const files = filesOf(identity);
+      const what = ['secrets', identity.tenant, prefix];
+      const [after] = readToken(what, page) ?? [];
+      const limit = Math.min(page.limit, MOST_SECRETS);
+      const paths = await files.paths(prefix, limit, typeof after === 'string' ? after : '');
+      const last = paths.length < limit ? undefined : paths.at(-1);
+      const found = await Promise.all(paths.map((path) => files.get(path)));
+      // A secret that was deleted in the meantime has no view.
+      const items = found.filter((view) => view !== null);
+      return { items, ...(last === undefined ? {} : { next_page_token: tokenOf(what, [last]) }) };
     },
 
     async remove(identity, path, version) {

@@ -47,8 +47,9 @@ export async function moveSecretFiles(parts: MoveParts): Promise<number | null> 
   await mkdir(parts.directory, { recursive: true, mode: 0o700 });
   let moved = 0;
   for (const [tenant, files] of await tenantsIn(parts.directory)) {
-    for (const view of await files.list('', Number.MAX_SAFE_INTEGER)) {
-      if (await moveOne(parts, tenant, files, view)) moved += 1;
+    for (const path of await files.paths('', Number.MAX_SAFE_INTEGER)) {
+      const view = await files.get(path);
+      if (view !== null && (await moveOne(parts, tenant, files, view))) moved += 1;
     }
   }
   await writeWhole(note, `${JSON.stringify({ format: FORMAT })}\n`);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
 import type { Collection, CollectionSpec, Documents, Query, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { SecretView } from '../api.ts';
@@ -87,9 +88,9 @@ export class SecretDocuments {
   }
 
   /** Sorted by path. */
-  list(tenant: string, prefix: string, limit: number): Promise<SecretDocument[]> {
+  list(tenant: string, prefix: string, page: PageAsked): Promise<Page<SecretDocument>> {
     const where: Query['where'] = prefix === '' ? {} : { id: { gte: prefix, lt: `${prefix}\u{10ffff}` } };
-    return this.#secrets.find({ tenant, where, sort: [['id', 'asc']], limit });
+    return pageOf(this.#secrets, 'secrets', { tenant, where, sort: [['id', 'asc']] }, page);
   }
 
   count(tenant: string): Promise<number> {

@@ -58,15 +58,14 @@ export class SecretFiles {
     return view;
   }
 
-  async list(prefix: string, most: number): Promise<SecretView[]> {
+  /** Paths with the prefix, sorted; at most `most`, behind the path `after`. */
+  async paths(prefix: string, most: number, after = ''): Promise<string[]> {
     const paths: string[] = [];
     await this.#collect('', paths, (path) => path.startsWith(prefix));
-    const views: SecretView[] = [];
-    for (const path of paths.sort().slice(0, most)) {
-      const view = await this.get(path);
-      if (view !== null) views.push(view);
-    }
-    return views;
+    return paths
+      .sort()
+      .filter((path) => path > after)
+      .slice(0, most);
   }
 
   /** False when it does not exist. */

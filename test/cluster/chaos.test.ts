@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { signalOf } from '../../cluster/chaos/fault-record.ts';
+import { tokenOf } from '../../runtime/documents/pages.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { ACTOR, ADMIN, chaosUnderTest, hurriedClock, ON } from './noted-faults.ts';
 
@@ -31,7 +32,7 @@ describe('fault injection', () => {
     const { chaos, faults } = await at.node('a');
     let seen: unknown[] = [];
     faults.before = async () => {
-      seen = (await chaos.list(10)).faults.map(({ state, target }) => [state, target]);
+      seen = (await chaos.list({ limit: 10 })).items.map(({ state, target }) => [state, target]);
     };
     await chaos.inject({ kind: 'kill-actor', address: ACTOR }, ADMIN);
     assert.deepEqual(seen, [['requested', ACTOR]]);
@@ -64,7 +65,7 @@ describe('fault injection', () => {
       code('forbidden', /on node b/),
     );
     assert.deepEqual([...asking.faults.acts, ...refusing.faults.acts], []);
-    const { faults, counts } = await asking.chaos.list(10);
+    const { items: faults, counts } = await asking.chaos.list({ limit: 10 });
     assert.deepEqual(
       faults.map(({ state, kind }) => `${kind} ${state}`).sort(),
       ['kill-actor refused', 'kill-node refused'],
@@ -123,7 +124,7 @@ describe('fault injection', () => {
       code('unavailable', /deaf did not answer within 5 s\. The fault was withdrawn/),
     );
     assert.ok(clock.monotonic() >= 5_000);
-    const [fault] = (await chaos.list(1)).faults;
+    const [fault] = (await chaos.list({ limit: 1 })).items;
     assert.deepEqual([fault?.state, fault?.node], ['refused', 'deaf']);
     const late = await at.node('deaf');
     await at.stores.store.signal('deaf', signalOf(fault?.id ?? ''));
@@ -153,10 +154,15 @@ describe('fault injection', () => {
     await b.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN);
     b.faults.holds = false;
     await assert.rejects(a.chaos.inject({ kind: 'kill-owner', address: ACTOR }, ADMIN));
-    const { counts, faults } = await a.chaos.list(2);
+    const { counts, items: faults, next_page_token } = await a.chaos.list({ limit: 2 });
     assert.deepEqual(counts, { 'kill-actor': 3, 'kill-owner': 1, 'kill-node': 0, 'freeze-node': 0 });
     assert.equal(faults.length, 2);
     assert.equal(faults[0]?.state, 'refused');
+    const rest = await a.chaos.list({ limit: 9, pageToken: next_page_token });
+    assert.deepEqual([rest.counts, rest.items.length, rest.next_page_token], [counts, 3, undefined]);
+    assert.equal(new Set([...faults, ...rest.items].map(({ id }) => id)).size, 5);
+    const foreign = tokenOf('another list', ['x']);
+    await assert.rejects(a.chaos.list({ limit: 9, pageToken: foreign }), code('invalid_argument', /page_token/));
     assert.deepEqual(at.warnings, []);
   });
 });

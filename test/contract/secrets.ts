@@ -29,6 +29,17 @@ const admin = (tenant: string): Identity => ({
   ...{ kind: 'tenant_user', subject: `admin-${tenant}`, tenant, roles: ['svc:admin'], tier: 'free' },
 });
 
+/** Paths on each page of the list of tenant paged. */
+async function pathsOf(store: DocumentSecrets, prefix: string, limit: number): Promise<string[][]> {
+  const pages: string[][] = [];
+  for (let pageToken: string | undefined; ; ) {
+    const { items, next_page_token } = await store.list(admin('paged'), prefix, { limit, pageToken });
+    pages.push(items.map(({ path }) => path));
+    if (next_page_token === undefined) return pages;
+    pageToken = next_page_token;
+  }
+}
+
 const refused =
   (code: ErrorCode, text = /./) =>
   (error: unknown): boolean => {
@@ -111,7 +122,7 @@ export function secretsContract(
         assert.equal(await two.read('acme', `db/value-${n}`), value);
       }
       assert.deepEqual(
-        (await two.store.list(admin('acme'), { prefix: 'db/value-1', limit: 9 })).map(({ path }) => path),
+        (await two.store.list(admin('acme'), 'db/value-1', { limit: 9 })).items.map(({ path }) => path),
         ['db/value-1'],
       );
       const stored = await everything();
@@ -120,6 +131,19 @@ export function secretsContract(
       }
       assert.ok(stored.includes('db/value-0'), 'the walk sees the documents');
       assert.doesNotMatch(JSON.stringify([one.audited, two.audited]), /hunter2/);
+    });
+
+    test('a list is read page by page, by path, each secret once', async () => {
+      const { store } = await node();
+      const paths = ['db/a', 'db/b', 'db/c', 'db/d', 'other'];
+      for (const path of paths) await store.put(admin('paged'), path, 'x', 'any');
+      await store.put(admin('beta'), 'db/e', 'x', 'any');
+      assert.deepEqual(await pathsOf(store, '', 2), [['db/a', 'db/b'], ['db/c', 'db/d'], ['other']]);
+      assert.deepEqual(await pathsOf(store, 'db/', 3), [['db/a', 'db/b', 'db/c'], ['db/d']]);
+      const { next_page_token: pageToken } = await store.list(admin('paged'), 'db/', { limit: 1 });
+      const refusal = { code: 'invalid_argument', message: /page_token/ };
+      await assert.rejects(store.list(admin('paged'), '', { limit: 1, pageToken }), refusal);
+      await assert.rejects(store.list(admin('beta'), 'db/', { limit: 1, pageToken }), refusal);
     });
 
     /** Every document of the collections of secrets, as text. */

@@ -4,7 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { FAULT_KINDS, MAX_FREEZE_MS } from '../ports/faults.ts';
 import { operation } from './operation.ts';
 import { NodeId } from './schemas/cluster.ts';
-import { limitField } from './schemas/fields.ts';
+import { limitField, nextPageField, pageTokenField } from './schemas/fields.ts';
 
 const ActorAddress = z
   .string()
@@ -49,7 +49,8 @@ const count = z.number().int();
 
 const FaultList = z.object({
   counts: z.object({ 'kill-actor': count, 'kill-owner': count, 'kill-node': count, 'freeze-node': count }),
-  faults: z.array(FaultAnswer).readonly(),
+  faults: z.array(FaultAnswer),
+  ...nextPageField,
 });
 
 const MOST = 1_000;
@@ -74,10 +75,13 @@ export const FAULT_OPERATIONS = [
     ...common,
     name: 'faults.list',
     summary: 'List the faults that were asked for, newest first, and count those that were done',
-    input: { query: z.object({ limit: limitField(50, MOST) }) },
+    input: { query: z.object({ limit: limitField(50, MOST), page_token: pageTokenField }) },
     answer: FaultList,
     rest: { method: 'GET', path: '/v1/chaos/faults', style: 'coded' },
     commands: ['chaos list'],
-    handle: ({ chaos }, { query }) => chaos.list(Math.min(query.limit, MOST)),
+    async handle({ chaos }, { query: { limit, page_token: pageToken } }) {
+      const { items, ...report } = await chaos.list({ limit: Math.min(limit, MOST), pageToken });
+      return { faults: items, ...report };
+    },
   }),
 ];

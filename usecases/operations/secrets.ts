@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { operation } from './operation.ts';
-import { limitField } from './schemas/fields.ts';
+import { limitField, nextPageField, pageTokenField } from './schemas/fields.ts';
 
 const MOST_SECRETS_LISTED = 1_000;
 
@@ -27,6 +27,7 @@ const SecretBody = z.strictObject({
 const SecretsQuery = z.object({
   prefix: z.string().max(256).default('').describe('Only paths with this prefix.'),
   limit: limitField(100, MOST_SECRETS_LISTED),
+  page_token: pageTokenField,
 });
 
 const SecretVersionQuery = z.object({
@@ -49,7 +50,7 @@ const SecretAnswer = z
   })
   .meta({ id: 'Secret' });
 
-const SecretListAnswer = z.object({ secrets: z.array(SecretAnswer) });
+const SecretListAnswer = z.object({ secrets: z.array(SecretAnswer), ...nextPageField });
 
 const SecretRemovedAnswer = z.object({
   path: z.string(),
@@ -91,9 +92,10 @@ export const SECRET_OPERATIONS = [
     answer: SecretListAnswer,
     rest: { method: 'GET', path: '/v1/secrets', style: 'coded' },
     commands: ['secret list'],
-    async handle({ secretStore }, { identity, query: { prefix, limit } }) {
-      const found = await secretStore.list(identity, { prefix, limit: Math.min(limit, MOST_SECRETS_LISTED) });
-      return { secrets: [...found] };
+    async handle({ secretStore }, { identity, query: { prefix, limit, page_token: pageToken } }) {
+      const page = { limit: Math.min(limit, MOST_SECRETS_LISTED), pageToken };
+      const { items, ...next } = await secretStore.list(identity, prefix, page);
+      return { secrets: items, ...next };
     },
   }),
   operation({

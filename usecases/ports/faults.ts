@@ -1,4 +1,5 @@
 import type { Address, Partition } from '../../runtime/address.ts';
+import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
 import type { Identity } from '../../runtime/identity.ts';
 
 /** Injects faults into this process, through the kernel's own interfaces, for `svc chaos`. */
@@ -54,11 +55,10 @@ export interface Fault {
   readonly ms: number | null;
 }
 
-export interface FaultReport {
-  /** Injected faults among those still on record. */
+/** A page of injected faults, newest first. */
+export interface FaultReport extends Page<Fault> {
+  /** Injected faults among all those still on record. */
   readonly counts: Readonly<Record<FaultKind, number>>;
-  /** Newest first. */
-  readonly faults: readonly Fault[];
 }
 
 /**
@@ -75,8 +75,8 @@ export interface ChaosApi {
    * answer came in 5 s.
    */
   inject(request: FaultRequest, by: Identity): Promise<Fault>;
-  /** At most `limit` faults, newest first. */
-  list(limit: number): Promise<FaultReport>;
+  /** Throws `invalid_argument` for a page token of another list. */
+  list(page: PageAsked): Promise<FaultReport>;
   /** Stops accepting faults. */
   close(): void;
 }

@@ -2907,8 +2907,12 @@ export interface SvcClient {
       readonly prefix?: string;
       /** Maximum number of entries; default 100, at most 1000. */
       readonly limit?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
     }, options?: CallOptions): Promise<{
       readonly secrets: readonly (Secret)[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
     }>;
     /** Show a secret: versions and times, never its value (`GET /v1/secrets/{path}`) */
     get(input: {
@@ -3215,6 +3219,8 @@ export interface SvcClient {
     list(input?: {
       /** Maximum number of entries; default 50, at most 1000. */
       readonly limit?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
     }, options?: CallOptions): Promise<{
       readonly counts: {
         readonly "kill-actor": number;
@@ -3223,6 +3229,8 @@ export interface SvcClient {
         readonly "freeze-node": number;
       };
       readonly faults: readonly (Fault)[];
+      /** For `page_token`; absent at the end. */
+      readonly next_page_token?: string;
     }>;
   };
   readonly actors: {
@@ -3880,7 +3888,7 @@ const RATE_LIMITS_PUT_OVERRIDE: Route = {"method":"PUT","path":"/v1/admin/rate-l
 const RATE_LIMITS_REMOVE_OVERRIDE: Route = {"method":"DELETE","path":"/v1/admin/rate-limits/overrides","query":["tenant","subject"],"body":null,"answer":"json"};
 const RATE_LIMITS_OWN_USAGE: Route = {"method":"GET","path":"/v1/user/rate-limits/usage","query":[],"body":null,"answer":"json"};
 const RATE_LIMITS_USAGE: Route = {"method":"GET","path":"/v1/admin/rate-limits/usage","query":["tenant","subject","tier","kind"],"body":null,"answer":"json"};
-const SECRETS_LIST: Route = {"method":"GET","path":"/v1/secrets","query":["prefix","limit"],"body":null,"answer":"json"};
+const SECRETS_LIST: Route = {"method":"GET","path":"/v1/secrets","query":["prefix","limit","page_token"],"body":null,"answer":"json"};
 const SECRETS_GET: Route = {"method":"GET","path":"/v1/secrets/{path}","query":[],"body":null,"answer":"json"};
 const SECRETS_PUT: Route = {"method":"PUT","path":"/v1/secrets/{path}","query":[],"body":"json","answer":"json"};
 const SECRETS_REMOVE: Route = {"method":"DELETE","path":"/v1/secrets/{path}","query":["version"],"body":null,"answer":"json"};
@@ -3898,7 +3906,7 @@ const MODEL_PROVIDERS_REMOVE: Route = {"method":"DELETE","path":"/v1/cluster/pro
 const MODEL_PROVIDERS_PUT_MODEL: Route = {"method":"PUT","path":"/v1/cluster/providers/{name}/models/{alias}","query":[],"body":"json","answer":"json"};
 const MODEL_PROVIDERS_REMOVE_MODEL: Route = {"method":"DELETE","path":"/v1/cluster/providers/{name}/models/{alias}","query":[],"body":null,"answer":"json"};
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
-const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit"],"body":null,"answer":"json"};
+const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit","page_token"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
 const ACTORS_LIST_HISTORY: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/history","query":["order","limit","page_token","next"],"body":null,"answer":"json"};
 const ACTORS_GET_STATE: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/state","query":["at"],"body":null,"answer":"json"};

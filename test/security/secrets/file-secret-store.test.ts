@@ -54,11 +54,7 @@ describe('secrets of tenants in files', () => {
     for (const [n, value] of ['hunter2', 'a\nb\n', 'crlf\r\n', '\n', 'ümläut', 'x'.repeat(65_000)].entries()) {
       const view = await store.put(operator, `db/value-${n}`, value, 'any');
       assert.equal(await read('svc-system', `db/value-${n}`), value);
-      const answers = [
-        view,
-        await store.get(operator, `db/value-${n}`),
-        await store.list(operator, { prefix: '', limit: 9 }),
-      ];
+      const answers = [view, await store.get(operator, `db/value-${n}`), await store.list(operator, '', { limit: 9 })];
       assert.equal(view.reference, `secret:db/value-${n}`);
       if (value.length > 1) assert.ok(!JSON.stringify([answers, audited]).includes(value));
     }
@@ -153,7 +149,7 @@ describe('secrets of tenants in files', () => {
     await assert.rejects(store.get(admin('beta'), 'key'), refused('not_found'));
     await assert.rejects(read('beta', 'key'), refused('failed_precondition'));
     assert.deepEqual(
-      (await store.list(operator, { prefix: '', limit: 9 })).map(({ path }) => path),
+      (await store.list(operator, '', { limit: 9 })).items.map(({ path }) => path),
       ['key'],
     );
     await assert.rejects(store.get(operator, 'tenants/alpha/key'), refused('invalid_argument'));
@@ -177,7 +173,7 @@ describe('secrets of tenants in files', () => {
         await assert.rejects(store.put(other, path, 'x', 'any'), refused('forbidden'));
         await assert.rejects(store.remove(other, path), refused('forbidden'));
       }
-      await assert.rejects(store.list(other, { prefix: '', limit: 9 }), refused('forbidden'));
+      await assert.rejects(store.list(other, '', { limit: 9 }), refused('forbidden'));
     }
   });
 
@@ -219,6 +215,21 @@ describe('secrets of tenants in files', () => {
     }
   });
 
+  test('a list is read page by page, by path, each secret once', async () => {
+    const { store } = await scene();
+    for (const path of ['b/1', 'a', 'b/2', 'c']) await store.put(operator, path, 'x', 'any');
+    const first = await store.list(operator, '', { limit: 3 });
+    assert.deepEqual(
+      first.items.map(({ path }) => path),
+      ['a', 'b/1', 'b/2'],
+    );
+    const pageToken = first.next_page_token;
+    const rest = await store.list(operator, '', { limit: 3, pageToken });
+    assert.deepEqual([rest.items.map(({ path }) => path), rest.next_page_token], [['c'], undefined]);
+    await assert.rejects(store.list(operator, 'b', { limit: 3, pageToken }), refused('invalid_argument', /page_token/));
+    await assert.rejects(store.list(admin('alpha'), '', { limit: 3, pageToken }), refused('invalid_argument'));
+  });
+
   test('a directory that is a link is not followed, and a file put there by hand is seen and may be rotated', async () => {
     const { store, directory, read } = await scene();
     const outside = join(root, `outside-${made}`);
@@ -231,7 +242,7 @@ describe('secrets of tenants in files', () => {
     await writeFile(join(outside, 'key'), 'of somebody else', { mode: 0o600 });
     await assert.rejects(store.get(operator, 'link/key'), refused('not_found'));
     await assert.rejects(store.remove(operator, 'link/key'), refused('not_found'));
-    assert.deepEqual(await store.list(operator, { prefix: 'link', limit: 9 }), []);
+    assert.deepEqual((await store.list(operator, 'link', { limit: 9 })).items, []);
     await writeFile(join(directory, 'by-hand'), 'old\n', { mode: 0o600 });
     const seen = await store.get(operator, 'by-hand');
     assert.deepEqual([seen.version, seen.created_at, seen.updated_by], [1, null, null]);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Page } from '../../../runtime/documents/pages.ts';
+import type { Page, PageAsked } from '../../../runtime/documents/pages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import type { ManagedConfig, NodePeer, NodePeerApi } from '../../../usecases/node-api.ts';
@@ -192,7 +192,7 @@ export class FakeChaos implements ChaosApi {
     this.faults.unshift(fault);
     return fault;
   }
-  async list(limit: number) {
+  async list({ limit }: PageAsked) {
     const count = (kind: string) => this.faults.filter((fault) => fault.kind === kind).length;
     const counts = {
       'kill-actor': count('kill-actor'),
@@ -200,7 +200,7 @@ export class FakeChaos implements ChaosApi {
       'kill-node': count('kill-node'),
       'freeze-node': count('freeze-node'),
     };
-    return { counts, faults: this.faults.slice(0, limit) };
+    return { counts, items: this.faults.slice(0, limit) };
   }
   close(): void {}
 }

@@ -245,10 +245,6 @@ describe('components of the API description of a node with every part', () => {
       'agents.search',
       // In order of their number, behind `after`, as an export reads them.
       'audit.list_records',
-      // The last ones that this process remembers.
-      'faults.list',
-      // A quota bounds them.
-      'secrets.list',
       'workflows.search',
     ]);
   });

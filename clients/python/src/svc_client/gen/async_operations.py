@@ -221,7 +221,7 @@ RATE_LIMITS_PUT_OVERRIDE = Route("PUT", "/v1/admin/rate-limits/overrides", (), "
 RATE_LIMITS_REMOVE_OVERRIDE = Route("DELETE", "/v1/admin/rate-limits/overrides", ("tenant", "subject", ), None, "json")
 RATE_LIMITS_OWN_USAGE = Route("GET", "/v1/user/rate-limits/usage", (), None, "json")
 RATE_LIMITS_USAGE = Route("GET", "/v1/admin/rate-limits/usage", ("tenant", "subject", "tier", "kind", ), None, "json")
-SECRETS_LIST = Route("GET", "/v1/secrets", ("prefix", "limit", ), None, "json")
+SECRETS_LIST = Route("GET", "/v1/secrets", ("prefix", "limit", "page_token", ), None, "json")
 SECRETS_GET = Route("GET", "/v1/secrets/{path}", (), None, "json")
 SECRETS_PUT = Route("PUT", "/v1/secrets/{path}", (), "json", "json")
 SECRETS_REMOVE = Route("DELETE", "/v1/secrets/{path}", ("version", ), None, "json")
@@ -239,7 +239,7 @@ MODEL_PROVIDERS_REMOVE = Route("DELETE", "/v1/cluster/providers/{name}", (), Non
 MODEL_PROVIDERS_PUT_MODEL = Route("PUT", "/v1/cluster/providers/{name}/models/{alias}", (), "json", "json")
 MODEL_PROVIDERS_REMOVE_MODEL = Route("DELETE", "/v1/cluster/providers/{name}/models/{alias}", (), None, "json")
 FAULTS_INJECT = Route("POST", "/v1/chaos/faults", (), "json", "json")
-FAULTS_LIST = Route("GET", "/v1/chaos/faults", ("limit", ), None, "json")
+FAULTS_LIST = Route("GET", "/v1/chaos/faults", ("limit", "page_token", ), None, "json")
 ACTORS_GET = Route("GET", "/v1/actors/{kind}/{id}", (), None, "json")
 ACTORS_LIST_HISTORY = Route("GET", "/v1/actors/{kind}/{id}/history", ("order", "limit", "page_token", "next", ), None, "json")
 ACTORS_GET_STATE = Route("GET", "/v1/actors/{kind}/{id}/state", ("at", ), None, "json")
@@ -1462,12 +1462,14 @@ class AsyncSecretsApi:
         *,
         prefix: Optional[str] = None,
         limit: Optional[int] = None,
+        page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> SecretsListAnswer:
         """List secrets of the tenant by path, never their values (`GET /v1/secrets`)"""
         # prefix: Only paths with this prefix.
         # limit: Maximum number of entries; default 100, at most 1000.
-        answer: SecretsListAnswer = await self._sender.json(SECRETS_LIST, {"prefix": prefix, "limit": limit}, (), options)
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
+        answer: SecretsListAnswer = await self._sender.json(SECRETS_LIST, {"prefix": prefix, "limit": limit, "page_token": page_token}, (), options)
         return answer
 
     async def get(
@@ -1760,11 +1762,13 @@ class AsyncFaultsApi:
         self,
         *,
         limit: Optional[int] = None,
+        page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> FaultsListAnswer:
         """List the faults that were asked for, newest first, and count those that were done (`GET /v1/chaos/faults`)"""
         # limit: Maximum number of entries; default 50, at most 1000.
-        answer: FaultsListAnswer = await self._sender.json(FAULTS_LIST, {"limit": limit}, (), options)
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
+        answer: FaultsListAnswer = await self._sender.json(FAULTS_LIST, {"limit": limit, "page_token": page_token}, (), options)
         return answer
 
 

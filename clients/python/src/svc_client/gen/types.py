@@ -2324,6 +2324,8 @@ class RateLimitsRemoveOverrideAnswer(TypedDict):
 
 class SecretsListAnswer(TypedDict):
     secrets: "List[Secret]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 class SecretsRemoveAnswer(TypedDict):
     path: "str"
@@ -2462,6 +2464,8 @@ class FaultsInjectBody4(TypedDict):
 class FaultsListAnswer(TypedDict):
     counts: "FaultsListAnswerCounts"
     faults: "List[Fault]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
 
 FaultsListAnswerCounts = TypedDict("FaultsListAnswerCounts", {
     "kill-actor": "int",
