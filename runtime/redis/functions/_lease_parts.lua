@@ -1,6 +1,19 @@
 -- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
 local WIDE = '.................................................................'
 
+-- Fields `asked` and `refused` of a meta: the process whose call got the lease last, or was refused it last, and the number of
+-- that call. Whether a call is not newer than that: it is a copy that comes late.
+local function is_behind(noted, asked)
+  local caller, last = string.match(noted or '', '^(%S+) (%d+)$')
+  return caller == asked.caller and tonumber(last) >= tonumber(asked.number)
+end
+
+-- Without the note a copy of the refused call would get the lease once it was given back, for a process that does not know of it.
+local function note_refused(meta, noted, asked)
+  if is_behind(noted, asked) then return end
+  redis.call('HSET', meta, 'refused', asked.caller .. ' ' .. asked.number)
+end
+
 -- Who holds a log that partitions share; nil when there is none of that name.
 local function holder_of(prefix, name)
   local meta = keys_of_log(prefix, name)

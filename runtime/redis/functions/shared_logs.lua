@@ -130,12 +130,15 @@ end, { 'allow-oom' })
 --         | {0, holder, remaining ms, its grant} | {2} (there is none)
 local function adopt_section(meta, args, a, now)
   local log, node, grant, ttl, over = args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), args[a + 4]
-  local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'asked', 'fence')
+  local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'asked', 'fence', 'refused')
   if not m[1] or not m[11] or m[11] == '' then return { 2 } end
   local remaining = due_of(meta, '', tonumber(m[3] or 0), now) - now
-  if m[2] ~= node and m[4] ~= over and remaining > 0 then return { 0, m[2], remaining, m[4] } end
-  local caller, last = string.match(m[10] or '', '^(%S+) (%d+)$')
-  local late = caller == args[a + 5] and tonumber(last) >= tonumber(args[a + 6])
+  local asked = { caller = args[a + 5], number = args[a + 6] }
+  if m[2] ~= node and m[4] ~= over and remaining > 0 then
+    note_refused(meta, m[12], asked)
+    return { 0, m[2], remaining, m[4] }
+  end
+  local late = is_behind(m[10], asked) or is_behind(m[12], asked)
   if late and m[4] ~= grant then return { 0, m[2], math.max(remaining, 0), m[4] } end
   local epoch = tonumber(m[5])
   if m[4] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
