@@ -83,7 +83,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }:
   const effects = new EmbeddedEffectQueue({
     ledger: ports.store,
     clock: systemClock,
-    onFault: (error, job) => warn(`effect ${job.id} could not be run`, error),
+    onFault: (error, job) => warn(`effect ${job.id} could not be run; the sweep queues it again`, error),
   });
   const notes = [`data in ${dataDir}, every answer is on disk before it is given (fsync per commit group)`];
   const names = { store: join(dataDir, 'actors.db'), documents: join(dataDir, 'documents.db') };
@@ -135,7 +135,7 @@ async function openRemote(
   const formats = new StoreFormats({ names, dataDir, store, documents });
   const blobs = ownedOnceContracted(new MongoBlobs({ uri, mostBytes: mostBlobBytes(encryption) }), formats);
   const ports = encryptedPorts({ store, documents, blobs }, encryption);
-  const onFault = (error: unknown): void => warn('the queue of effects has a fault', error);
+  const onFault = (error: unknown): void => warn('the effect queue (BullMQ) reported an error', error);
   const effects = new BullmqEffectQueue({ urls, ledger: ports.store, onFault });
   const parts = [
     lock,

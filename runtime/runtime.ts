@@ -230,7 +230,10 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     onFault: (error, about) => warn(`effect ${about.effectId}: ${about.doing} failed`, error),
     probes: probesOf(parts, archive),
     onOutage: (name, change) =>
-      warn(change === 'away' ? `effects wait for ${name}, which do not answer` : `${name} answer again`, undefined),
+      warn(
+        change === 'away' ? `effects wait: the store of ${name} does not answer` : `the store of ${name} answers again`,
+        undefined,
+      ),
   });
   const { name: runnerName, claimTtlMs } = runner;
   const starts = new LocalStarts({ queue: effects, runner: runnerName, claimTtlMs, store, clock, random, warn });
@@ -253,7 +256,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     effects,
     warn,
     onQueues(names) {
-      runner.serve(names).catch((thrown: unknown) => warn('taking effects failed', toSvcError(thrown)));
+      runner.serve(names).catch((thrown: unknown) => warn('the effect queues could not be served', toSvcError(thrown)));
     },
   });
   const { ownership } = dispatcher;
@@ -299,7 +302,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       // Effects that other nodes can take over are given back at once. Those that stay still commit their last results.
       const effectsEnded = runner
         .stop()
-        .catch((thrown: unknown) => warn('the effects did not end in order', toSvcError(thrown)));
+        .catch((thrown: unknown) => warn('the effects did not stop in order', toSvcError(thrown)));
       await dispatcher.stop(effectsEnded);
       await effectsEnded;
       await merge?.stop();

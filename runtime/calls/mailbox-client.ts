@@ -261,7 +261,7 @@ export class MailboxClient implements ActorClient {
         const delayMs = jittered(backoffMs(attempt, 20, 500), random);
         if (error.code !== 'unavailable' || clock.monotonic() + delayMs > until) throw thrown;
         await sleep(clock, delayMs, signal);
-        if (signal?.aborted === true) throw new SvcError('cancelled', 'the caller gave up');
+        if (signal?.aborted === true) throw new SvcError('cancelled', 'the caller stopped waiting');
       }
     }
   }

@@ -82,7 +82,7 @@ export class PendingAsks {
     let giveUp = (): void => {};
     let appended = (_at: AppendedAt): void => {};
     const answer = new Promise<string>((resolve, reject) => {
-      giveUp = () => reject(new SvcError('cancelled', 'the caller gave up'));
+      giveUp = () => reject(new SvcError('cancelled', 'the caller stopped waiting'));
       const recallAt = this.#clock.monotonic() + RECALL_MS;
       const wanted = { messageId: message.id, partition, type: message.type };
       const ask: PendingAsk = { ...wanted, again: [], resolve, reject, deadline, recallAt, at: { seq: 0 } };

@@ -26,6 +26,9 @@ const PARTITIONS_AT_ONCE = 32;
 /** Pause before the archive is asked again when it does not answer. */
 const LOOK_AGAIN_MS = 500;
 
+/** Failures of one log from one warning to the next: a node may wait with hundreds of logs for one archive. */
+const WARN_EVERY = 20;
+
 /** Actors of each partition of which documents have a later state than the store. */
 type Ahead = Map<Partition, Set<Address>>;
 
@@ -43,14 +46,18 @@ export async function closeEndedWithRetry(
 ): Promise<ReadonlyMap<Partition, number> | null> {
   const { clock, warn } = parts;
   const ahead: Ahead = new Map();
-  while (!isOver()) {
+  for (let failures = 0; !isOver(); failures += 1) {
     try {
       const closed = await closeEnded(parts, log, ahead);
       if (closed !== null && closed > 0)
-        warn(`${log.lease.log} came back as it was before: what had ended since is closed`, older(closed));
+        warn(
+          `${log.lease.log} returned to an older state: actors that the archive has as ended were closed`,
+          older(closed),
+        );
       return closed === null ? null : new Map([...ahead].map(([partition, actors]) => [partition, actors.size]));
     } catch (thrown) {
-      warn(`${log.lease.log} is not served until the archive answers`, toSvcError(thrown));
+      if (failures % WARN_EVERY === 0)
+        warn(`${log.lease.log} is not served until the archive answers`, toSvcError(thrown));
       await sleep(clock, LOOK_AGAIN_MS);
     }
   }

@@ -100,7 +100,7 @@ export class Dispatcher {
       const adjusted = this.#ownership
         .adjust()
         .finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
-      this.#background.watch('taking and handing over', adjusted);
+      this.#background.watch('acquiring and handing over partitions', adjusted);
     });
     this.#background.every(leaseRenewMs, 'renewing leases', async () => {
       this.#background.watch("reading the store's clocks", this.#timers.readClocks());
@@ -112,7 +112,7 @@ export class Dispatcher {
         this.#background.watch('flushing the outbox', this.#outbox.flush(partition));
       this.#options.cache.passivate();
     });
-    this.#background.every(unreadMs / 4, 'looking for what is not read', () => this.#unread.look());
+    this.#background.every(unreadMs / 4, 'checking for unread entries', () => this.#unread.look());
     this.#background.every(SWEEP_MS, 'sweeping effects', () => this.#sweeps.sweep());
     const directory = new DirectorySweep(store, this.#options.locator);
     this.#background.every(DIRECTORY_SWEEP_MS, 'sweeping the directory', async () => {
@@ -217,7 +217,7 @@ export class Dispatcher {
   #takeAnew(server: LogServer): void {
     this.#ownership.doubt(server);
     this.#idle(server);
-    this.#background.watch('taking partitions anew', this.#ownership.adjust());
+    this.#background.watch('acquiring partitions again', this.#ownership.adjust());
   }
 
   #idle(server: LogServer): void {

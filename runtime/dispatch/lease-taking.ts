@@ -53,7 +53,8 @@ export async function takeAll(
     );
     soonestMs = Math.min(soonestMs, ...(await Promise.all(waits)));
   }
-  if (failures.length > 0) warn(`${failures.length} partitions could not be taken`, toSvcError(failures[0]));
+  if (failures.length > 0)
+    warn(`${failures.length} partitions could not be acquired; the next round tries again`, toSvcError(failures[0]));
   return soonestMs;
 }
 
@@ -72,7 +73,7 @@ export async function servedByOthers(
       if (!served.has(pool)) served.set(pool, await placement.isServed(pool));
     }
   } catch (thrown) {
-    warn('who else serves is not known', toSvcError(thrown));
+    warn('the members could not be read: this node serves its partitions until it has stopped', toSvcError(thrown));
   }
   return servers.filter(({ lease }) => served.get(poolOf(lease.log)) === true);
 }
@@ -142,7 +143,7 @@ export async function handOver(parts: HandOverParts, server: LogServer<Partition
     lose();
     await parts.store.release(server.lease);
   } catch (thrown) {
-    parts.warn('a lease was not released and will run out', toSvcError(thrown));
+    parts.warn('a lease could not be released; other nodes take the partition when it expires', toSvcError(thrown));
   }
 }
 

@@ -139,7 +139,9 @@ export class LocalStarts {
     const { store, runner, warn } = this.#options;
     const given = persist(() => store.reopenEffect(partition, id, 1, 0, runner), this.#options, this.#stopped.signal)
       .then(() => undefined)
-      .catch((thrown: unknown) => warn(`effect ${id} that did not begin could not be given back`, toSvcError(thrown)))
+      .catch((thrown: unknown) =>
+        warn(`effect ${id} did not begin and could not be reopened; its claim expires`, toSvcError(thrown)),
+      )
       .finally(() => this.#disowned.delete(id));
     this.#disowned.set(id, given);
   }

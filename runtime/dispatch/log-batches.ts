@@ -121,7 +121,10 @@ export class LogBatches {
       if (sent === 0) throw thrown;
       // The result comes again as a message, and its failure is handled there.
       this.#parts.counts.resultsFailed += 1;
-      this.#parts.warn(`${sent} results of ${this.#owner.lease.log} are sent: their turns failed`, toSvcError(thrown));
+      this.#parts.warn(
+        `${this.#owner.lease.log}: ${sent} results could not be committed and are sent as messages`,
+        toSvcError(thrown),
+      );
     }
     return entries.length === 0 ? null : this.#commit(entries, USUAL, false);
   }
@@ -238,7 +241,8 @@ export async function takePostponed(
         after = page.at(-1)?.seq ?? after;
         isLeft = page.length > 0;
       } catch (thrown) {
-        if (failures % WARN_EVERY === 0) warn(`messages postponed in ${partition} wait`, toSvcError(thrown));
+        if (failures % WARN_EVERY === 0)
+          warn(`the postponed messages of ${partition} could not be read; they are tried again`, toSvcError(thrown));
         failures += 1;
         await sleep(clock, LOOK_AGAIN_MS);
       }

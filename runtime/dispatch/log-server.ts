@@ -219,7 +219,10 @@ export class LogServer<L extends Log = Log> {
       this.#order
         .run(() => this.#serveResults())
         .catch((thrown: unknown) =>
-          this.#parts.warn(`what follows a result in ${this.lease.log} waits`, toSvcError(thrown)),
+          this.#parts.warn(
+            `${this.lease.log}: a result could not be handled; the next poll continues`,
+            toSvcError(thrown),
+          ),
         );
     });
   }
@@ -282,7 +285,10 @@ export class LogServer<L extends Log = Log> {
   /** Runs work before anything else is served. */
   #beforeAll(work: () => Promise<void>): void {
     this.#order.run(work).catch((thrown: unknown) => {
-      this.#parts.warn(`${this.lease.log} does not go on`, toSvcError(thrown));
+      this.#parts.warn(
+        `${this.lease.log} cannot be served: the node drops it and acquires it again`,
+        toSvcError(thrown),
+      );
       this.#fencedOff();
     });
   }

@@ -207,7 +207,10 @@ export class LogSharing {
 
   #read(server: LogServer<SharedLog>, tail: number, goesOn: boolean): Reading {
     const done = server.readTo(tail, goesOn).catch((thrown: unknown) => {
-      this.#parts.warn(`${server.lease.log} is not read to its end`, toSvcError(thrown));
+      this.#parts.warn(
+        `the closed log ${server.lease.log} could not be read to its end; the node drops it`,
+        toSvcError(thrown),
+      );
       this.#on.lost(server);
       return false;
     });
@@ -235,7 +238,11 @@ export class LogSharing {
     if (outcome.kind === 'held') return outcome.remainingMs;
     if (outcome.kind === 'gone') return 0;
     const { done } = this.#read(this.#serve(outcome, outcome.partitions), outcome.tail, false);
-    done.then(() => this.#on.read()).catch((thrown: unknown) => this.#parts.warn(`after ${log}`, toSvcError(thrown)));
+    done
+      .then(() => this.#on.read())
+      .catch((thrown: unknown) =>
+        this.#parts.warn(`the partitions of the adopted log ${log} could not be announced as free`, toSvcError(thrown)),
+      );
     return Number.POSITIVE_INFINITY;
   }
 

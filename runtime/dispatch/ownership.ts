@@ -66,7 +66,7 @@ export class OwnedPartitions {
       compared: (server, ahead) => this.#before.compared(server.cursor, ahead),
       doubted: (home) => this.doubt(home),
       read: () => {
-        logged(options, 'telling the others', options.placement.freed()).catch(() => undefined);
+        logged(options, 'announcing free partitions', options.placement.freed()).catch(() => undefined);
         this.#wakeIn(0);
       },
     });
@@ -127,7 +127,9 @@ export class OwnedPartitions {
     this.#ages.look();
     this.loseIfLate();
     if (joined.status === 'fulfilled')
-      this.#settleSoon().catch((thrown: unknown) => warn('taking and handing over failed', toSvcError(thrown)));
+      this.#settleSoon().catch((thrown: unknown) =>
+        warn('partitions could not be acquired or handed over; the next renewal tries again', toSvcError(thrown)),
+      );
     for (const outcome of [joined, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
     await this.#before.look();
     await this.#lookForLogs();
@@ -202,17 +204,17 @@ export class OwnedPartitions {
     this.#cancelWake();
     this.#cancelGather();
     await this.#settling.idle;
-    await logged(this.#options, 'reading shared logs', this.#disband(this.#servers.all));
-    await logged(this.#options, 'telling the others', placement.drain());
+    await logged(this.#options, 'reading shared logs to their end', this.#disband(this.#servers.all));
+    await logged(this.#options, 'announcing the drain', placement.drain());
     await this.#handOver(await servedByOthers(this.#options, this.#servers.all));
     await logged(this.#options, 'ending effects', last.keepServing());
     const left = this.#servers.all;
     await Promise.all(left.map((server) => drained(this.#options.clock, server)));
-    await logged(this.#options, 'ending what runs', last.beforeRelease());
-    await logged(this.#options, 'removing logs', this.#sharing.removeRead());
+    await logged(this.#options, 'ending running effects and turns', last.beforeRelease());
+    await logged(this.#options, 'removing closed logs', this.#sharing.removeRead());
     await this.#handOver(left);
-    await logged(this.#options, 'comparing with the store', this.#before.look());
-    await logged(this.#options, 'leaving', placement.leave());
+    await logged(this.#options, 'comparing released partitions with the store', this.#before.look());
+    await logged(this.#options, 'leaving the fleet', placement.leave());
   }
 
   /** Stops serving, because another process runs under this node's id. */
@@ -259,7 +261,7 @@ export class OwnedPartitions {
     for (const home of joined) {
       this.#ages.kept(home, asked);
       this.#extend(home, asked).catch((thrown: unknown) =>
-        warn(`the lease of ${home.lease.log} is not renewed`, toSvcError(thrown)),
+        warn(`the lease of ${home.lease.log} could not be renewed; the next renewal tries again`, toSvcError(thrown)),
       );
     }
     await disbanded;
@@ -272,7 +274,11 @@ export class OwnedPartitions {
     const { clock, warn } = this.#options;
     this.#cancelGather = clock.after(this.#options.shareAfterMs, () => {
       this.#isGatherDue = true;
-      this.#settling.run().catch((thrown: unknown) => warn('sharing a log failed', toSvcError(thrown)));
+      this.#settling
+        .run()
+        .catch((thrown: unknown) =>
+          warn('the partitions of this node could not join a shared log', toSvcError(thrown)),
+        );
     });
   }
 
@@ -300,7 +306,7 @@ export class OwnedPartitions {
     }
     const { lease, nextTimerAt } = outcome;
     if (this.#stopped) {
-      await logged(this.#options, 'giving a lease back', this.#options.store.release(lease));
+      await logged(this.#options, 'releasing a lease', this.#options.store.release(lease));
       return Number.POSITIVE_INFINITY;
     }
     // Two calls may have run at once: the later grant is in force.
@@ -333,7 +339,7 @@ export class OwnedPartitions {
     if (going.length === 0) return;
     await Promise.all(going.map((server) => handOver(this.#options, server, () => this.lose(server))));
     this.#servers.left(going);
-    await logged(this.#options, 'telling the others', this.#options.placement.freed());
+    await logged(this.#options, 'announcing free partitions', this.#options.placement.freed());
   }
 
   /** Drops a log whose lease is lost, or whose store may have lost writes that this node knows. */
@@ -379,7 +385,9 @@ export class OwnedPartitions {
     this.#cancelWake();
     const { clock, warn } = this.#options;
     this.#cancelWake = clock.after(delayMs, () => {
-      this.adjust().catch((thrown: unknown) => warn('taking what a dead node held failed', toSvcError(thrown)));
+      this.adjust().catch((thrown: unknown) =>
+        warn('partitions of another node could not be acquired; the next renewal tries again', toSvcError(thrown)),
+      );
     });
   }
 }

@@ -79,6 +79,6 @@ export class ServedBefore {
   }
 
   #warn(message: string): void {
-    this.#parts.warn('the store lost what it had acknowledged', new SvcError('lease_lost', message));
+    this.#parts.warn('the store lost acknowledged writes', new SvcError('lease_lost', message));
   }
 }

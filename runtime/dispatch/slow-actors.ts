@@ -152,7 +152,9 @@ export class SlowActors {
       waiting.working = true;
       this.#working += 1;
       this.#work(waiting)
-        .catch((thrown: unknown) => this.#parts.warn('postponed messages wait', toSvcError(thrown)))
+        .catch((thrown: unknown) =>
+          this.#parts.warn('postponed messages could not be handled; they are tried again', toSvcError(thrown)),
+        )
         .finally(() => {
           this.#working -= 1;
           waiting.working = false;

@@ -99,7 +99,10 @@ export class StateBlobGc {
   async #sweep(keptMs: number): Promise<void> {
     const { clock, warn } = this.#parts;
     if (this.#overflowed > 0) {
-      warn(`${this.#overflowed} replaced states stay stored`, new Error('too many wait to be deleted'));
+      warn(
+        `${this.#overflowed} replaced states stay stored and will not be deleted`,
+        new Error('too many waited to be deleted'),
+      );
       this.#overflowed = 0;
     }
     const before = clock.monotonic() - keptMs;

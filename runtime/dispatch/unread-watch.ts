@@ -65,8 +65,11 @@ export class UnreadWatch {
     if (known === undefined) this.#waiting.set(log, { cursor, since: now, alarmed: false });
     else if (now - known.since >= unreadMs) {
       if (!known.alarmed) {
-        const waits = `${tail - cursor} entries behind ${cursor} wait for more than ${Math.round(unreadMs / 1_000)} s`;
-        warn(`alarm: ${log} is held and not read, it is taken anew`, new SvcError('internal', waits));
+        const waits = `${tail - cursor} entries behind entry ${cursor} have waited for more than ${Math.round(unreadMs / 1_000)} s`;
+        warn(
+          `alarm: this node holds ${log} and does not read it; the node acquires it again`,
+          new SvcError('internal', waits),
+        );
       }
       known.alarmed = true;
       known.since = now;

@@ -63,7 +63,9 @@ export class KeyMerge {
   kick(): void {
     if (this.#running !== null || this.#stopped) return;
     this.#running = this.step()
-      .catch((thrown: unknown) => this.#parts.warn('the keys of the ledger are not merged now', toSvcError(thrown)))
+      .catch((thrown: unknown) =>
+        this.#parts.warn('the runs of ledger keys could not be merged; the next write tries again', toSvcError(thrown)),
+      )
       .finally(() => {
         this.#running = null;
       });

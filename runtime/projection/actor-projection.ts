@@ -191,7 +191,7 @@ export class ActorProjection {
       const record = decodeRecord(definition, plain);
       return { record, text, owned: isOwned(text, plain), size: plain.length };
     } catch (thrown) {
-      this.#parts.warn(`${address} cannot be projected`, toSvcError(thrown));
+      this.#parts.warn(`the record of ${address} cannot be decoded; it is not listed`, toSvcError(thrown));
       return null;
     }
   }
@@ -261,7 +261,7 @@ export class ActorProjection {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'unavailable') throw error;
-      this.#parts.warn(`${address} cannot be projected: its state cannot be read`, error);
+      this.#parts.warn(`the state of ${address} cannot be read; its record is a dead letter`, error);
       await this.#deadLetters.put(unreadableRecord(address, text, error.message, this.#parts.clock.now()));
       return null;
     }
@@ -337,7 +337,7 @@ export class ActorProjection {
       const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now());
       return { document, ended, revision, lastEvent, ...retained, bytes: size };
     } catch (thrown) {
-      this.#parts.warn(`${address} cannot be projected`, toSvcError(thrown));
+      this.#parts.warn(`the view of ${address} failed: it is neither listed nor archived`, toSvcError(thrown));
       return null;
     }
   }

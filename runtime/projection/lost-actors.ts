@@ -68,7 +68,8 @@ export class LostActors {
     if (partitions.size === 0) return;
     try {
       const gone = await this.#takenOff(partitions);
-      if (gone > 0) this.#parts.warn('the store lost actors that lists had', lost(gone));
+      if (gone > 0)
+        this.#parts.warn('the store lost its last writes: lists named actors that it does not have', lost(gone));
     } catch (thrown) {
       if (this.#stopped) return;
       this.#parts.warn(FAILED, toSvcError(thrown));
@@ -156,7 +157,7 @@ export class LostActors {
   }
 }
 
-const FAILED = 'lists may have actors that the store lost';
+const FAILED = 'lists could not be checked for actors that the store lost; they are checked again';
 
 const lost = (count: number): SvcError =>
-  new SvcError('conflict', `${count} actors that had not ended were taken off their lists`);
+  new SvcError('conflict', `${count} actors without a record and an end were removed from their lists`);

@@ -115,7 +115,7 @@ async function replaceListed(
   } catch (thrown) {
     const error = toSvcError(thrown);
     if (error.code === 'unavailable') throw error;
-    warn(`the list document of ${document.id} could not be set back`, error);
+    warn(`the list document of ${document.id} could not be replaced by the older state that the store has`, error);
   }
 }
 
@@ -134,7 +134,7 @@ export function documentOf(
     if (document === null) return [];
     return [{ collection: view.collection, document: { ...document, version: read.record.revision } }];
   } catch (thrown) {
-    warn(`the state of ${address} makes no list document`, toSvcError(thrown));
+    warn(`the view of ${address} failed: its list keeps the document that it has`, toSvcError(thrown));
     return [];
   }
 }

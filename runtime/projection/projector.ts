@@ -157,7 +157,10 @@ export class Projector {
     } catch (thrown) {
       // Documents or the store are unavailable: everything stays in the journal and is tried again in the next run.
       this.#failures += 1;
-      this.#parts.warn('projection waits', toSvcError(thrown));
+      this.#parts.warn(
+        'lists, ledger and archive could not be written; they are tried again and the journal is kept',
+        toSvcError(thrown),
+      );
     }
   }
 
@@ -168,7 +171,10 @@ export class Projector {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'unavailable') throw error;
-      this.#parts.warn(`projection of ${source.server.lease.log} waits`, error);
+      this.#parts.warn(
+        `the journal of ${source.server.lease.log} could not be projected; it is kept and tried again`,
+        error,
+      );
     }
   }
 

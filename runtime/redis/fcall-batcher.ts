@@ -244,7 +244,11 @@ export class CallOrder {
 /** Checks the reply to such a call. Throws `unavailable` for one that arrived too late: its caller may repeat it. */
 export function inOrder(reply: unknown): unknown {
   if (reply === -1) {
-    throw new SvcError('unavailable', 'Redis got this call behind a later one and left it out.', { store: 'actors' });
+    throw new SvcError(
+      'unavailable',
+      'Redis received this call after a later one of this process and did not apply it. Repeat it.',
+      { store: 'actors' },
+    );
   }
   return reply;
 }

@@ -118,7 +118,9 @@ export class LeaseThread {
     const file = new URL(`./lease-worker${extname(import.meta.filename)}`, import.meta.url);
     const options = { workerData, transferList: [port2], env: {}, execArgv: [], stdin: false };
     const worker = new Worker(file, { ...options, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } });
-    worker.on('error', (error) => warn(`the thread that keeps leases ended: ${String(error)}`));
+    worker.on('error', (error) =>
+      warn(`the thread that renews leases ended; the next renewal starts another: ${String(error)}`),
+    );
     // The next renewal starts a new thread.
     worker.on('exit', () => {
       clearInterval(this.#signs);

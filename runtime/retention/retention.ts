@@ -112,7 +112,7 @@ export class Retention {
       if (Object.values(swept).some((count) => count > 0)) this.#parts.onSwept(swept);
     } catch (thrown) {
       // The next sweep finds the rest.
-      this.#parts.warn('retention waits', toSvcError(thrown));
+      this.#parts.warn('the retention sweep failed; the next one continues it', toSvcError(thrown));
     }
   }
 

@@ -152,7 +152,7 @@ export class DocumentsWriter {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (this.#thread === thread) {
-        this.#options.warn('documents are written by the thread of turns again', error);
+        this.#options.warn('the thread that writes documents failed; the main thread writes them', error);
         this.#notBefore = performance.now() + this.#options.quietMs;
         this.#leave();
       }
@@ -171,7 +171,10 @@ export class DocumentsWriter {
     if (this.#window.rows < this.#options.threadFromRows || now < this.#notBefore) return;
     this.#start().catch((thrown: unknown) => {
       this.#notBefore = now + this.#options.quietMs;
-      this.#options.warn('the thread that writes documents did not start', toSvcError(thrown));
+      this.#options.warn(
+        'the thread that writes documents did not start; the main thread writes them',
+        toSvcError(thrown),
+      );
     });
   }
 
@@ -195,7 +198,11 @@ export class DocumentsWriter {
     this.#rowsSinceLook = 0;
     if (!isQuiet || this.#thread !== thread) return;
     this.#leave();
-    thread.close().catch((thrown: unknown) => this.#options.warn('the thread did not end', toSvcError(thrown)));
+    thread
+      .close()
+      .catch((thrown: unknown) =>
+        this.#options.warn('the idle thread that writes documents did not end', toSvcError(thrown)),
+      );
   }
 
   #leave(): void {

@@ -85,7 +85,10 @@ test('a result whose turns cannot be committed with it is sent, and the error is
   );
   await node.stop();
   assert.equal(node.runtime.counts().resultsFailed, 1);
-  assert.match(node.warnings.join('\n'), /1 results of default:0 are sent: their turns failed: .*refuses this commit/);
+  assert.match(
+    node.warnings.join('\n'),
+    /default:0: 1 results could not be committed and are sent as messages: .*refuses this commit/,
+  );
   assert.equal(probe.begun.length, 1);
 });
 

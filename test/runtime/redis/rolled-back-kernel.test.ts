@@ -241,7 +241,8 @@ describe('a kernel whose Redis lost its last second and then gets no new message
         await waitUntil('the job is done', () => isDone(address));
         const [begun, told] = [probe.begun.length, warnings.length];
         await goBack();
-        const isClosed = () => warnings.slice(told).some((line) => line.includes('what had ended since is closed'));
+        const isClosed = () =>
+          warnings.slice(told).some((line) => line.includes('actors that the archive has as ended were closed'));
         await waitUntil('it ran again, or its end stands', () => probe.begun.length > begun || isClosed(), 20_000);
         if (isClosed()) return false;
         await waitUntil('the job is done again', () => isDone(address), 20_000);
