@@ -91,7 +91,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
     audit,
   });
   opened.defer(() => effects.close());
-  // After a start that failed nothing may wait for the areas for ever. Once they are there this changes nothing.
+  // When the start fails, calls that wait for the areas end with this error. Once the areas are open it has no effect.
   for (const { promise, reject } of [areasOpen, workersOpen]) {
     promise.catch(() => {});
     opened.defer(async () => reject(new SvcError('unavailable', 'the node did not start')));
@@ -132,7 +132,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(async () => figures?.close());
   const cluster = await openCluster({ world, stores, signing, runtime, placement, controls });
   workersOpen.resolve(cluster.workers);
-  // A start that fails below closes it here; later it is closed before the transports, through which it says goodbye.
+  // A start that fails below closes it here; later it is closed before the transports, through which it deregisters.
   await using unfinished = new AsyncDisposableStack();
   unfinished.defer(() => cluster.close());
   const transports = await openTransports({
@@ -155,7 +155,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const { dashboardPage, ...addresses } = await transports.listen();
   const { restUrl, clusterAddress } = addresses;
   await placement.changeInfo({ restUrl, clusterAddress });
-  // The runtime takes partitions from other nodes only now that everything is loaded, so that it serves them at once.
+  // Only now that everything is loaded does the runtime acquire partitions, so that it serves them at once.
   await runtime.serve();
   if (clusterAddress !== null) cluster.clusterNode?.register(clusterAddress);
   // Node.js writes the cache only at an orderly exit: after a kill the next start would compile everything again.
@@ -227,7 +227,12 @@ function openAdmission({ settings, clock, random, logger }: NodeWorld): Admissio
     clock,
     random,
     onChange(refuses, seen) {
-      logger.warn(seen, refuses ? 'the node is overloaded: new work is refused' : 'new work is taken again');
+      logger.warn(
+        seen,
+        refuses
+          ? 'the node is overloaded: new work is refused'
+          : 'the node is no longer overloaded: new work is accepted again',
+      );
     },
   });
 }
@@ -267,10 +272,10 @@ function stopping(
     return closing;
   };
   const stopOnCommand = async (): Promise<void> => {
-    logger.info({ reason: await shutDown }, 'the node was told to end');
+    logger.info({ reason: await shutDown }, 'an operator stopped the node');
     await stop();
   };
-  stopOnCommand().catch((thrown: unknown) => warn('the node did not stop in order', thrown));
+  stopOnCommand().catch((thrown: unknown) => warn('the node could not stop in order', thrown));
   return { stop, stopped };
 }
 
@@ -284,7 +289,7 @@ export async function runNode(args: readonly string[]): Promise<void> {
     log.flush(LOG_FLUSH_MS).then(() => process.exit(code), console.error);
   };
   const faults = endOnFaults({ logger, stop: () => started?.stop() ?? null, exit });
-  let told = false;
+  let isStopping = false;
   let named = logger;
   const end = (node: Node): void => {
     node.stop().catch((error: unknown) => {
@@ -293,10 +298,10 @@ export async function runNode(args: readonly string[]): Promise<void> {
     });
   };
   const stop = (signal: NodeJS.Signals): void => {
-    named.info({ event: 'signal', signal }, told ? 'the node ends at once' : 'the node stops in order');
+    named.info({ event: 'signal', signal }, isStopping ? 'the node ends at once' : 'the node stops in order');
     // A second signal ends the process at once.
-    if (told) process.exit(1);
-    told = true;
+    if (isStopping) process.exit(1);
+    isStopping = true;
     if (started !== null) end(started);
   };
   // Installed before the start, so that a signal during the start ends the node as soon as it has started.
@@ -310,12 +315,12 @@ export async function runNode(args: readonly string[]): Promise<void> {
     'the node has started',
   );
   node.stopped.then(() => exit(faults.came ? 1 : 0), console.error);
-  if (told) end(node);
+  if (isStopping) end(node);
   // Printed last, since a program that reads these lines may stop the node at once.
   for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
 }
 
-/** Why the node did not start. Only an unexpected error keeps its stack. */
+/** What is printed when the node did not start: the message of an error that is known, or an unexpected error with its stack. */
 function failureText(error: unknown): unknown {
   if (error instanceof SvcError) return error.message;
   const inUse = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -143,8 +143,8 @@ function openGates({ settings, clock, logger }: NodeWorld): TargetGates {
     most: settings.kernel.effect_concurrency,
     onChange(target, state, failures) {
       const fields = { target, failures };
-      if (state === 'closed') logger.warn(fields, 'a target of calls answers again');
-      else logger.warn(fields, 'a target of calls does not answer: its calls wait without a place while it is probed');
+      if (state === 'closed') logger.warn(fields, 'an external service answers calls again');
+      else logger.warn(fields, 'an external service does not answer: calls of it wait until a probe succeeds');
     },
   });
 }

@@ -39,7 +39,7 @@ interface FiguresParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Figures that need a store. They are looked up now and then, so that a scrape never waits for a store. */
+/** Figures that need a store. They are looked up at an interval, so that a scrape never waits for a store. */
 export class BackgroundFigures {
   readonly #parts: FiguresParts;
   #last: LookedUp = { mailbox: { messages: 0, oldestSeconds: 0 }, unfinished: null };
@@ -73,7 +73,11 @@ export class BackgroundFigures {
           this.#failed = false;
         })
         .catch((thrown: unknown) => {
-          if (!this.#failed) this.#parts.warn('figures for metrics could not be read', toSvcError(thrown));
+          if (!this.#failed)
+            this.#parts.warn(
+              'the figures for /metrics could not be read from the store; they are tried again',
+              toSvcError(thrown),
+            );
           this.#failed = true;
         })
         .finally(() => this.#arm());
@@ -121,7 +125,7 @@ export class BackgroundFigures {
   }
 }
 
-/** Looks for figures of this node now and then; null when the settings turn metrics off. */
+/** Looks up the figures of this node at an interval; null when the settings turn metrics off. */
 export function openFigures(
   metrics: NodeMetrics | null,
   {

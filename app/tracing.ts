@@ -49,15 +49,15 @@ async function openHeaders({ resolveSecret, warn }: NodeWorld, { headers }: Sett
     try {
       last = await resolve();
     } catch (thrown) {
-      warn('a header of the exporter of spans could not be read', thrown);
+      warn('spec.observability.tracing.headers: a secret could not be read; the exporter uses its last value', thrown);
     }
     return last;
   };
 }
 
-/** Hex digits of a trace id that decide about it: the randomness of W3C Trace Context, as much as a number holds. */
+/** The last 14 hex digits of a trace id are random (W3C Trace Context). Thirteen of them fit into a number and decide. */
 const RANDOM = { from: 18, to: 31 };
 
-/** By the trace id, as other systems with the same ratio decide. */
+/** Decides by the trace id, so that all systems with the same ratio decide alike. */
 export const isSampled = (trace: string, ratio: number): boolean =>
   ratio >= 1 || Number.parseInt(trace.slice(RANDOM.from, RANDOM.to), 16) / 16 ** (RANDOM.to - RANDOM.from) >= 1 - ratio;

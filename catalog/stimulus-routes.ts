@@ -82,7 +82,10 @@ export function createStimulusRoutes(parts: {
       if (source === id) continue;
       const shared = webhookSecretReferences(settingsOf(source)).find((reference) => secrets.has(reference));
       if (shared === undefined) continue;
-      throw new SvcError('conflict', `source ${id} would share the secret of source ${source}, ${secretName(shared)}`);
+      throw new SvcError(
+        'conflict',
+        `source ${id} would share the secret of source ${source}, ${secretName(shared)}: give each source its own`,
+      );
     }
   }
   const sources = [...configured, ...webhooks].map(({ source }) => source.toLowerCase());
@@ -101,7 +104,7 @@ export function createStimulusRoutes(parts: {
       if (workflow !== null) return { tenant: SYSTEM_TENANT, workflow };
       const [route, ...others] = configured.filter((one) => one.source === source.toLowerCase());
       if (others.some(({ tenant }) => tenant !== route?.tenant)) {
-        throw new SvcError('conflict', 'routes of several tenants take webhooks of this source');
+        throw new SvcError('conflict', 'spec.stimulus.routes names several tenants for this source: keep one');
       }
       return route === undefined ? null : { tenant: route.tenant, workflow: route.workflow };
     },
@@ -130,7 +133,7 @@ export function createStimulusRoutes(parts: {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const known = await documents.get(tenant, id);
         if (known === null && (await documents.count({ tenant })) >= MOST_ROUTES) {
-          throw new SvcError('conflict', `there are ${MOST_ROUTES} routes already`);
+          throw new SvcError('conflict', `the tenant has ${MOST_ROUTES} routes, the maximum; remove one first`);
         }
         const written =
           known === null
@@ -138,14 +141,16 @@ export function createStimulusRoutes(parts: {
             : await documents.replace({ ...route, version: known.version + 1 }, known.version);
         if (written) return { source: id, workflow, origin: 'stored' };
       }
-      throw new SvcError('unavailable', 'the route is being changed by others', { retryAfterMs: 1_000 });
+      throw new SvcError('unavailable', 'the route is being changed by other calls; try again', {
+        retryAfterMs: 1_000,
+      });
     },
 
     async remove(tenant, source) {
       const id = checked('source', source).toLowerCase();
       if (await documents.delete(tenant, id)) return;
       if (inSettings(tenant, id) === undefined) throw new SvcError('not_found', 'route not found');
-      throw new SvcError('failed_precondition', 'the route stands in the settings of the node: remove it there');
+      throw new SvcError('failed_precondition', 'the route is in spec.stimulus.routes of the node: remove it there');
     },
   };
 }

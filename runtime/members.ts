@@ -99,7 +99,7 @@ function checkName(name: string, field: string): void {
 function checkSize(text: string, field: string): void {
   const bytes = Buffer.byteLength(text);
   if (bytes <= MEMBER_TEXT_BYTES) return;
-  throw new SvcError('payload_too_large', `${field} has ${bytes} bytes; at most ${MEMBER_TEXT_BYTES} are taken`, {
+  throw new SvcError('payload_too_large', `${field} has ${bytes} bytes; at most ${MEMBER_TEXT_BYTES} are allowed`, {
     field,
   });
 }

@@ -78,7 +78,8 @@ export class CertificateFiles implements Certificate {
   #arm(): void {
     this.#cancel = this.#parts.clock.after(POLL_MS, () => {
       const looked = (thrown?: unknown): void => {
-        if (thrown !== undefined) this.#parts.log.warn({ text: String(thrown) }, 'the certificate was not looked at');
+        if (thrown !== undefined)
+          this.#parts.log.warn({ text: String(thrown) }, 'the certificate files could not be checked');
         if (!this.#closed) this.#arm();
       };
       this.#look().then(() => looked(), looked);
@@ -97,7 +98,7 @@ export class CertificateFiles implements Certificate {
       check(pem, this.#paths);
     } catch (thrown) {
       const text = thrown instanceof Error ? thrown.message : String(thrown);
-      log.warn({ file, text }, 'the new certificate cannot be used, the one before stays');
+      log.warn({ file, text }, 'the new certificate cannot be used; the previous one stays in use');
       return;
     }
     this.#pem = pem;

@@ -90,13 +90,21 @@ export class OpenStreams {
   #requireRoom(owner: StreamOwner | undefined): void {
     const { most, perCaller, perTenant } = this.#bounds;
     const full = (): SvcError =>
-      new SvcError('unavailable', 'This node serves as many event streams as it may.', { retryAfterMs: 5_000 });
+      new SvcError(
+        'unavailable',
+        'This node has the maximum of open event streams. Try again later, or use another node.',
+        { retryAfterMs: 5_000 },
+      );
     if (this.#open.size >= most) throw full();
     if (owner === undefined) return;
     const tooMany = (whose: string, bound: number): SvcError =>
-      new SvcError('rate_limited', `${whose} has ${bound} event streams open here, as many as it may.`, {
-        retryAfterMs: 5_000,
-      });
+      new SvcError(
+        'rate_limited',
+        `${whose} has ${bound} event streams open on this node, the maximum. Close one first.`,
+        {
+          retryAfterMs: 5_000,
+        },
+      );
     if ((this.#callers.get(owner.caller) ?? 0) >= perCaller) throw tooMany('This caller', perCaller);
     if (owner.tenant === undefined) return;
     const ofTenant = this.#tenants.get(owner.tenant) ?? 0;

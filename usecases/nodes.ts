@@ -98,7 +98,7 @@ const hasCode = (thrown: unknown, code: ErrorCode): boolean => thrown instanceof
 
 /** The error while a node's old actor has ended and has not left the store yet. */
 const leaving = (): SvcError =>
-  new SvcError('unavailable', 'what was kept of the node is being cleared away: register again', {
+  new SvcError('unavailable', 'the earlier registration of the node is being removed: register again', {
     retryAfterMs: 1_000,
   });
 

@@ -183,7 +183,8 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
       checkSource(request.source);
       const found = await routes.findWebhook(request.source);
       const routing = routingOf(found?.workflow ?? null);
-      if (routing.kind === 'none') throw new SvcError('not_found', 'nothing takes webhooks of this source');
+      if (routing.kind === 'none')
+        throw new SvcError('not_found', 'this source has no route for webhooks: add one with svc stimulus route add');
       return route(
         { ...request, identity: webhookIdentity(request, found?.tenant ?? SYSTEM_TENANT) },
         routing,
@@ -320,7 +321,10 @@ async function followRouting(
   } finally {
     disarm();
   }
-  throw new SvcError('deadline_exceeded', `stimulus ${stimulus_id} was received and is not routed yet`);
+  throw new SvcError(
+    'deadline_exceeded',
+    `stimulus ${stimulus_id} was received and its workflow has not started yet: read the stimulus`,
+  );
 }
 
 /** Whether this event gives a delivery its workflow. Throws when the event means that it will have none. */

@@ -30,7 +30,10 @@ export const fleet = defineActor({
       if (known !== undefined && known.revision >= revision) return state;
       const joins = entry !== null && (known === undefined || known.entry === null);
       if (joins && nodeIds(state).length >= MOST_NODES) {
-        return turn.refuse('failed_precondition', `the fleet has ${MOST_NODES} nodes, which is the most`);
+        return turn.refuse(
+          'failed_precondition',
+          `the fleet has ${MOST_NODES} registered nodes, the maximum; remove one first`,
+        );
       }
       // The node may have fetched the configuration just before it changed.
       if (joins && state.config_hash !== '') {

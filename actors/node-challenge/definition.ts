@@ -41,7 +41,8 @@ export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlM
       /** A wrong signature uses the challenge up, so the turn commits. */
       Answer(state, { signature_base64 }, turn) {
         // Timers may be late while a node is being replaced, so the turn's time decides.
-        if (state.status !== 'open') return turn.refuse('unauthenticated', 'the challenge was used');
+        if (state.status !== 'open')
+          return turn.refuse('unauthenticated', 'the challenge was already used: request another one');
         const inTime = turn.now < state.expires_at;
         turn.reply({ proven: inTime && isSigned(state.claim, signature_base64) ? provenBy(state.claim) : null });
         return OVER;

@@ -19,7 +19,7 @@ const WINDOW_TIMER = 'window';
  */
 function Receive(state: StimulusState, receive: ReceiveMessage, turn: StimulusTurn): StimulusState {
   const { identity } = turn;
-  if (identity === null) return turn.refuse('forbidden', 'a stimulus comes from a known caller');
+  if (identity === null) return turn.refuse('forbidden', 'identity: missing; a stimulus needs an authenticated caller');
   if (state.status !== 'new' && isDuplicate(state, turn.now)) return repeated(state, receive, turn);
   const { source, window_ms, routing } = receive;
   const after = state.status === 'new' ? 0 : state.emitted;

@@ -65,9 +65,9 @@ export class RunLog implements Meter {
     const next = retryAtMs === null ? {} : { next_try_at: new Date(retryAtMs).toISOString() };
     const of = { ...runOf(address), trace, effect: kind, effect_id: effectId, attempt };
     const fields = { event: `effect_${outcome}`, ...of, ...next, ...errorOf(error) };
-    // A node that stops gives its attempts back: they did not fail.
+    // A node that stops returns its running attempts to the queue: they did not fail.
     if (outcome === 'retried' && error === null)
-      this.#logger.info(fields, 'an attempt was given back and begins again');
+      this.#logger.info(fields, 'an attempt of an effect was returned to the queue and begins again');
     else this.#logger.warn(fields, TEXTS[outcome]);
   }
 

@@ -59,7 +59,7 @@ async function* textLines(file: string): AsyncGenerator<string> {
 async function* bytesOf(file: string): AsyncGenerator<Buffer> {
   const { size } = await stat(file);
   if (size > MOST_FILE_BYTES)
-    throw new SvcError('invalid_argument', `the file has ${size} bytes; ${MOST_FILE_BYTES} are read`);
+    throw new SvcError('invalid_argument', `the file has ${size} bytes; at most ${MOST_FILE_BYTES} are allowed`);
   const source = createReadStream(file, { end: MOST_FILE_BYTES });
   const isPacked = await startsAsGzip(file);
   const stream: Readable = isPacked ? unpacked(source) : source;

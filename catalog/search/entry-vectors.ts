@@ -126,7 +126,7 @@ export class EntryVectors {
         }
       }
     } catch (thrown) {
-      this.#warn('vectors of the catalog could not be stored', thrown);
+      this.#warn('vectors of catalog entries could not be stored; the model is asked for them again', thrown);
     }
   }
 }
@@ -203,7 +203,7 @@ export class EmbeddingsBreaker {
       this.#pausedUntil = now + PAUSE_MS;
       if (now >= this.#quietUntil) {
         this.#quietUntil = now + QUIET_MS;
-        this.#warn('the model of spec.cortex.embeddings does not answer; searches go by words alone', thrown);
+        this.#warn('the model of spec.cortex.embeddings does not answer; searches use words alone', thrown);
       }
       return null;
     }

@@ -66,7 +66,7 @@ export class TenantIndex {
     if (clock.monotonic() - this.#comparedAt < RECONCILE_MS) return;
     this.#comparedAt = clock.monotonic();
     this.#compare((work) => this.#queue.run(work)).catch((thrown: unknown) =>
-      warn('the index of the catalog could not be compared with it', thrown),
+      warn('a search index could not be compared with the catalog; the next search tries again', thrown),
     );
   }
 
@@ -157,7 +157,11 @@ export class TenantIndex {
   #hasRoom(id: string, coming: number): boolean {
     const { maxEntries, tenant, warn } = this.#parts;
     if (this.words.slotOf(id) !== undefined || this.words.size + coming < maxEntries) return true;
-    if (!this.#isFull) warn(`search leaves out what tenant ${tenant} has beyond ${maxEntries}`, undefined);
+    if (!this.#isFull)
+      warn(
+        `search omits entries of tenant ${tenant}: it has more than ${maxEntries} (spec.cortex.search.max_entries)`,
+        undefined,
+      );
     this.#isFull = true;
     return false;
   }

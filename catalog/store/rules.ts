@@ -50,7 +50,10 @@ export function refusalOf(
         });
   return known.versions.length < MAX_VERSIONS
     ? null
-    : new SvcError('failed_precondition', `${noun} ${name} has ${MAX_VERSIONS} versions, the most there may be`);
+    : new SvcError(
+        'failed_precondition',
+        `${noun} ${name} has ${MAX_VERSIONS} versions, the maximum; deploy it under another name`,
+      );
 }
 
 interface Deploy extends Change {

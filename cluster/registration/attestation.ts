@@ -80,7 +80,8 @@ function lifetimeMsOf(answer: ChallengeNodeResponse, clock: Clock): number {
   const { iat, exp } = claimsOf(answer.node_security_token);
   const lifetimeMs =
     iat !== undefined && exp !== undefined ? (exp - iat) * 1_000 : Date.parse(answer.expires_at) - clock.now();
-  if (!(lifetimeMs > 0)) throw new SvcError('unavailable', 'ChallengeNode: the controller answered no usable token');
+  if (!(lifetimeMs > 0))
+    throw new SvcError('unavailable', 'ChallengeNode: the controller did not answer with a valid token');
   return Math.min(lifetimeMs, MAX_LIFETIME_MS);
 }
 

@@ -40,7 +40,7 @@ export function createCommandHandler({ onDrain, onShutdown, log }: CommandAction
     switch (command?.$case) {
       case 'drain':
         if (!command.value.drain) {
-          log.warn({ command: 'drain' }, 'a controller sent a drain command that asks for nothing');
+          log.warn({ command: 'drain' }, 'a controller sent a drain command without drain: true; it is ignored');
           return;
         }
         if (!draining) act('drain', onDrain);

@@ -94,7 +94,7 @@ export function createControllers(given: {
           return answer;
         } catch (thrown) {
           const error = toSvcError(thrown);
-          if (asking.signal?.aborted === true) throw new SvcError('cancelled', `${method} was given up`);
+          if (asking.signal?.aborted === true) throw new SvcError('cancelled', `${method} was cancelled`);
           const isAnswer = !isWorthAskingElsewhere(error);
           if (isAnswer && asking.passOver?.(error) !== true) throw error;
           failures.push(error);
@@ -162,7 +162,7 @@ function askOnce<Answer>(
 ): Promise<Answer> {
   const { metadata, deadline, signal } = asking;
   return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(new SvcError('cancelled', 'the call was given up before it began'));
+    if (signal?.aborted === true) return reject(new SvcError('cancelled', 'the call was cancelled before it began'));
     const running = call(client, metadataOf(metadata), { deadline }, (error, answer) => {
       signal?.removeEventListener('abort', cancel);
       receiver.hear(error?.metadata);

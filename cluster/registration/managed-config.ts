@@ -106,9 +106,9 @@ export function createManagedConfig(parts: ManagedConfigParts): ManagedConfig {
         const yaml = await readCachedConfig(parts.path);
         const verdict: ConfigVerdict = yaml === null ? { accepted: true } : await putInForce(yaml, false);
         if (!verdict.accepted)
-          parts.warn('the kept configuration of the controllers is left out', new Error(verdict.reason));
+          parts.warn('the stored managed configuration is no longer valid and is ignored', new Error(verdict.reason));
       } catch (error) {
-        parts.warn('the kept configuration of the controllers cannot be read', error);
+        parts.warn('the stored managed configuration cannot be read and is ignored', error);
       }
     },
     hash: () => hash,
@@ -127,7 +127,8 @@ async function switchTo(
   } catch (thrown) {
     await takeBack(parts, from);
     const error = toSvcError(thrown);
-    if (error.row.kind === 'bug') parts.warn('a managed setting could not be put in force', thrown);
+    if (error.row.kind === 'bug')
+      parts.warn('a managed setting could not be applied; the previous configuration stays in force', thrown);
     return error;
   }
 }
@@ -137,7 +138,7 @@ async function takeBack(parts: ManagedConfigParts, to: ManagedNodeConfig['spec']
     try {
       await set();
     } catch (error) {
-      parts.warn('a managed setting could not be set back', error);
+      parts.warn('a managed setting could not be restored to its previous value', error);
     }
   }
 }
@@ -184,7 +185,7 @@ async function writeCachedConfig(path: string, text: string): Promise<void> {
     // Only the cause is reported; the next write overwrites a leftover draft.
     await rm(draft, { force: true }).catch(() => undefined);
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
-    throw new SvcError('unavailable', `the configuration cannot be kept in the data directory (${code})`, { cause });
+    throw new SvcError('unavailable', `the configuration cannot be written to the data directory (${code})`, { cause });
   }
 }
 

@@ -56,7 +56,10 @@ export function createPeerChannels(given: {
       drop(key, entry);
       return;
     }
-    throw new SvcError('unavailable', `calls to ${maxPeers} other nodes are running, which is the most at once`);
+    throw new SvcError(
+      'unavailable',
+      `calls to ${maxPeers} other nodes are running, the maximum; repeat the call later`,
+    );
   };
   const entryOf = (key: string, { nodeId, grpcAddress }: Peer): Entry => {
     const known = entries.get(key);

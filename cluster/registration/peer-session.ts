@@ -170,7 +170,7 @@ export class PeerSession {
     more: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
     const token = this.#token;
-    if (token === null) throw new SvcError('unauthenticated', `${method}: the node holds no token`);
+    if (token === null) throw new SvcError('unauthenticated', `${method}: the node has no node token yet`);
     const { privateKey } = this.#options.attestant.key;
     const { envelope, metadata, prove } = sealCall({ method, token: token.text, privateKey, payload, metadata: more });
     const { call, signal, ...limits } = prepare(envelope);

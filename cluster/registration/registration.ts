@@ -75,7 +75,8 @@ class RegistrationLoop {
       signal: this.#ending.signal,
       // A lost sync_config would not be repeated. A lost drain or shutdown is visible to the operator.
       beatUnanswered: this.#commands.wantConfig,
-      renewalFailed: (error) => log.warn({ reason: error.message }, 'the node token could not be renewed yet'),
+      renewalFailed: (error) =>
+        log.warn({ reason: error.message }, 'the node token could not be renewed; the next heartbeat tries again'),
     });
     this.#running = this.#keepRegistered();
   }
@@ -101,7 +102,7 @@ class RegistrationLoop {
     await Promise.race([this.#running, createPause(this.#clock).wait(STOP_GRACE_MS)]);
     await this.#session.deregister(reason).catch((thrown: unknown) => {
       const line = { reason: toSvcError(thrown).message };
-      this.#options.log.warn(line, 'the node stops without having deregistered');
+      this.#options.log.warn(line, 'the node stops and could not deregister; controllers see it as unhealthy');
     });
     this.#controllers.close();
     this.#phase = 'stopped';
@@ -155,7 +156,7 @@ class RegistrationLoop {
     // The same error again is not logged again.
     if (this.#problem !== error.message) {
       if (step.again === 'slowly') log.error(lineOf(error), 'the controllers refuse this node; an operator must help');
-      else log.warn(lineOf(error), 'the node is not registered at the moment');
+      else log.warn(lineOf(error), 'the node is not registered; it tries again');
     }
     this.#problem = error.message;
     if (step.again === 'at once') return 0;

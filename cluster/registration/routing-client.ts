@@ -66,7 +66,8 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
 
   return {
     async route(executionId, required) {
-      if (controllers === null) throw new SvcError('failed_precondition', 'this node was told of no controllers');
+      if (controllers === null)
+        throw new SvcError('failed_precondition', 'this node has no controllers: set spec.cluster.controller.endpoint');
       const request = { execution_id: executionId, required: { ...NO_MINIMUM, ...required } };
       const { envelope, ...shown } = await sealed('RouteExecution', RouteExecutionRequest.encode(request).finish());
       const { target_node_id, worker_grpc_address } = await controllers.ask<RouteExecutionResponse>(

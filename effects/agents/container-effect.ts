@@ -72,7 +72,10 @@ export async function removeExchanges(
     if (stopped.aborted && (await engine.isWanted(owner))) return;
     for (const exchange of exchanges) await removeExchange(exchange);
   } catch (error) {
-    engine.warn(`the sweep will remove the exchange of a container (${toSvcError(error).code})`, error);
+    engine.warn(
+      `the exchange directory of a container could not be removed; the sweep removes it (${toSvcError(error).code})`,
+      error,
+    );
   }
 }
 

@@ -87,7 +87,10 @@ async function cleanUp(parts: EngineParts, owner: ContainerOwner, aborted: Abort
     if (code === 'deadline_exceeded') await killContainer(parts.engine, name, limit.signal);
     else if (!(await parts.isWanted(owner))) await removeContainer(parts.engine, name, limit.signal);
   } catch (error) {
-    parts.warn(`the sweep will remove the container of a stopped effect (${toSvcError(error).code})`, error);
+    parts.warn(
+      `the container of a stopped effect could not be removed; the sweep removes it (${toSvcError(error).code})`,
+      error,
+    );
   } finally {
     cancel();
   }

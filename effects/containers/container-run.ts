@@ -96,7 +96,7 @@ async function findStarted(
     await report(state);
     return { state, live };
   }
-  throw new SvcError('in_doubt', 'starts of earlier attempts keep coming; it was not run again');
+  throw new SvcError('in_doubt', 'earlier attempts may still start the container; it was not run again');
 }
 
 /** The mounts were opened before, so the workspace exists. */

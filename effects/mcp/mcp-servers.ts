@@ -108,13 +108,16 @@ class McpServer {
   async call({ server, tool, arguments: given, timeoutMs }: Call[0], options: Call[1]): ReturnType<McpServers['call']> {
     const connection = this.#connection;
     if (connection === null) {
-      throw new SvcError('unavailable', `the MCP server ${server} is ${this.#status}: ${this.#error ?? 'not up yet'}`);
+      throw new SvcError(
+        'unavailable',
+        `the MCP server ${server} is ${this.#status}: ${this.#error ?? 'it has not started yet'}`,
+      );
     }
     if (!this.#tools.some((known) => known.tool === tool)) {
       throw new SvcError('not_found', `the MCP server ${server} has no tool ${tool}`);
     }
     if (this.#calls >= this.#parts.limits.calls) {
-      throw new SvcError('unavailable', `the MCP server ${server} has ${this.#calls} calls to answer`);
+      throw new SvcError('unavailable', `the MCP server ${server} has ${this.#calls} calls under way, the maximum`);
     }
     this.#calls += 1;
     try {

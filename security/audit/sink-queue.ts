@@ -95,7 +95,7 @@ export class SinkQueue {
         this.#forget(batch);
         waitMs = RETRY_MS;
       } catch (thrown) {
-        if (waitMs === RETRY_MS) warn('the sink of the audit does not take entries; they wait', thrown);
+        if (waitMs === RETRY_MS) warn('the audit sink does not accept entries; they wait', thrown);
         await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
         waitMs = Math.min(waitMs * 2, MOST_RETRY_MS);
       }
@@ -109,7 +109,7 @@ export class SinkQueue {
     const { node, clock, warn } = this.#parts;
     const at = new Date(clock.now()).toISOString();
     const lost = { node, at, body: { kind: 'lost', count: this.#dropped } };
-    warn(`the sink of the audit missed ${this.#dropped} entries`, null);
+    warn(`${this.#dropped} entries did not reach the audit sink; the store has them`, null);
     this.#dropped = 0;
     this.#push({ text: JSON.stringify(lost), at, isDenial: false });
   }

@@ -124,7 +124,7 @@ export class Statements {
       for (const [tenant, end] of ends()) await this.#learn(tenant, node, end);
       for (const tenant of [...this.#news]) await this.#state(tenant);
     } catch (thrown) {
-      warn('the ends of audit chains could not be stated', thrown);
+      warn('the statement about the audit chains could not be signed; the next round tries again', thrown);
       this.#arm();
     }
   }
@@ -169,7 +169,10 @@ export class Statements {
     if (known !== undefined && known.sequence > sequence) return;
     const isSame = known?.sequence === sequence ? known.hash === hash : await this.#continues(tenant, node, known);
     if (!isSame) {
-      this.#parts.warn(`the audit chain of node ${node}, tenant ${tenant} has two histories`, null);
+      this.#parts.warn(
+        `the audit chain of node ${node}, tenant ${tenant} was changed: an earlier statement names another end`,
+        null,
+      );
     } else if (known?.sequence !== sequence) {
       ends.set(node, { sequence, hash });
       this.#news.add(tenant);

@@ -103,7 +103,7 @@ export class KeyRing {
       await ring.#check();
     } catch (error) {
       if (!(error instanceof SvcError) || error.code !== 'unavailable') throw error;
-      warn(`the keys of secrets could not be checked, ${source.place} does not answer`, error);
+      warn(`the keys of secrets could not be checked: ${source.place} does not answer`, error);
     }
     return ring;
   }

@@ -82,7 +82,7 @@ export class StoredPayloadKeys implements PayloadKeys {
     this.#newest.set(tenant, { key: kept.key, at: clock.monotonic() });
     this.loadNewest(tenant).catch((error: unknown) => {
       warn(
-        `payloads of ${tenant} are still encrypted with key version ${kept.key.version}, no newer one was found`,
+        `payloads of ${tenant} are still encrypted with key version ${kept.key.version}: a newer one could not be read`,
         error,
       );
     });

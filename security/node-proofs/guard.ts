@@ -73,7 +73,7 @@ function note(nonces: Nonces, { nodeId }: NodeIdentity, { nonce }: ProofClaims):
   const noted = nonces.note(nodeId, nonce);
   if (noted === 'new') return;
   if (noted === 'repeated') throw refused('proof_repeated', 'the proof was used before');
-  throw new SvcError('rate_limited', 'too many calls of this node in a short time', { retryAfterMs: 1_000 });
+  throw new SvcError('rate_limited', 'this node makes too many calls in a short time', { retryAfterMs: 1_000 });
 }
 
 const refused = (reason: string, message: string): SvcError =>

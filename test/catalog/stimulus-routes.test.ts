@@ -77,7 +77,7 @@ test('the secrets that are set for sources count, not the variables that they wo
   await routes.put(of('svc-system'), 'own_one', 'has the variable for itself');
   await assert.rejects(routes.put(of('svc-system'), 'shop', 'w'), {
     code: 'conflict',
-    message: 'source shop would share the secret of source thief, SVC_WEBHOOK_SECRET_SHOP',
+    message: 'source shop would share the secret of source thief, SVC_WEBHOOK_SECRET_SHOP: give each source its own',
   });
 });
 

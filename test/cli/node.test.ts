@@ -52,7 +52,7 @@ describe('svc node', () => {
   test('a live node is not removed', async () => {
     const { code, stderr } = await scene.svc(['node', 'remove', id]);
     assert.equal(code, 4);
-    assert.match(stderr, /lives: shut it down first/);
+    assert.match(stderr, /is a live member: shut it down first/);
   });
 
   test('configuration for all nodes is set, read back, and refused with the place of what is wrong', async () => {

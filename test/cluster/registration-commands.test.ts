@@ -89,7 +89,7 @@ describe('commands of heartbeats', () => {
     fleet.queued.push({ command: undefined }, { command: { $case: 'drain', value: { drain: false } } });
     await waitUntil(
       'both to be told',
-      () => scene.said('warn', /does not know/) && scene.said('warn', /asks for nothing/),
+      () => scene.said('warn', /does not know/) && scene.said('warn', /without drain: true/),
     );
     await beatsMore(fleet, 2);
     assert.deepEqual([scene.drains, scene.registration.state().draining], [[], false]);

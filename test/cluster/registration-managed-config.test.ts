@@ -128,7 +128,7 @@ test('a first start, and a stored configuration that is no longer valid, use the
   await writeFile(join(directory, 'managed-config.yaml'), FULL.replace('debug', 'of an older version'));
   const third = new Scene();
   await third.config.restore();
-  assert.match(third.warnings.join(), /left out.*logging\.level/);
+  assert.match(third.warnings.join(), /is ignored.*logging\.level/);
   assert.deepEqual(third.settings, { tags: null, level: null, isolation: null });
 });
 
@@ -138,7 +138,7 @@ test('a configuration that cannot be stored is not applied, and the old one stay
   await config.apply(LEVEL_ONLY);
   // Where the draft would be written stands a directory.
   await mkdir(`${path}.new`);
-  await assert.rejects(config.apply(FULL), /cannot be kept in the data directory/);
+  await assert.rejects(config.apply(FULL), /cannot be written to the data directory/);
   assert.deepEqual(settings, { tags: null, level: 'debug', isolation: null });
   assert.equal(await readFile(path, 'utf8'), LEVEL_ONLY);
   await rm(`${path}.new`, { recursive: true });

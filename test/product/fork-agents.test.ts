@@ -168,7 +168,7 @@ describe('forks of executions', () => {
       [`diff?from=${foreign}&to=${start?.id}`, 'from'],
     ] as const) {
       const { status, body } = await node.call('GET', `/v1/actors/execution/${id}/${query}`);
-      assert.deepEqual([status, body.message], [404, `${field}: the actor got no such message`]);
+      assert.deepEqual([status, body.message], [404, `${field}: the actor received no message with this id`]);
     }
     const unknown = await node.call('GET', `/v1/actors/execution/${foreign}/state?at=${start?.id}`);
     assert.deepEqual([unknown.status, unknown.body.message], [404, 'actor not found']);

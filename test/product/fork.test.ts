@@ -185,7 +185,10 @@ describe('a fork of a run', () => {
     const ended = await fork(id, { message_id: messages.at(-1)?.id });
     assert.deepEqual([ended.status, /message_id/.test(String(ended.body.message))], [409, true]);
     const foreign = await fork(id, { message_id: '00000000-0000-4000-8000-000000000000' });
-    assert.deepEqual([foreign.status, foreign.body.message], [404, 'message_id: the run got no such message']);
+    assert.deepEqual(
+      [foreign.status, foreign.body.message],
+      [404, 'message_id: the run received no message with this id'],
+    );
     const [start] = messages;
     const other = await fork(id, { message_id: start?.id, manifest: workflow('2.0.0', step('ONE', null)) });
     assert.equal(other.status, 200, JSON.stringify(other.body));

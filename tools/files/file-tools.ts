@@ -132,7 +132,10 @@ async function editFile(ports: FilePorts, call: ToolCall, given: string, edits: 
     if (await replaced(ports, tenant, place, content, bytes)) return place.path;
     call.signal.throwIfAborted();
   }
-  throw new ToolFailure('FileChanged', `${place.path} keeps changing while it is edited: try again later`);
+  throw new ToolFailure(
+    'FileChanged',
+    `${place.path} was changed by others during each attempt of the edit: try again later`,
+  );
 }
 
 async function replaced(

@@ -41,7 +41,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
     try {
       return (await parts.health.ready()).ready ? 'SERVING' : 'NOT_SERVING';
     } catch (error) {
-      parts.logger.warn({ err: error }, 'readiness cannot be told');
+      parts.logger.warn({ err: error }, 'the readiness of the node could not be read');
       return 'NOT_SERVING';
     }
   };

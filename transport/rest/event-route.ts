@@ -120,8 +120,8 @@ export async function serveRecords(
     await writeRecords(records, reply.raw, stream, limits);
     if (access.refusal !== null) reply.raw.write(accessEndedRecord(access.refusal));
   } catch (error) {
-    // The answer has begun, so no error can be sent; the client was already told to reconnect.
-    request.log.warn({ err: error, trace: request.trace }, 'event stream broke off');
+    // The answer has begun, so no error can be sent; the last record asked the client to reconnect.
+    request.log.warn({ err: error, trace: request.trace }, 'an event stream ended early; its client reconnects');
   }
   return undefined;
 }

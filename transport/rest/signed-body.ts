@@ -111,11 +111,11 @@ export function acceptYamlBodies(app: FastifyInstance): void {
 export function refuseEncoded(request: FastifyRequest): void {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
-    throw new SvcError('unsupported_media_type', 'bodies are taken without Content-Encoding');
+    throw new SvcError('unsupported_media_type', 'send the body without Content-Encoding');
   }
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw new SvcError('unsupported_media_type', 'bodies are taken as UTF-8 only');
+    throw new SvcError('unsupported_media_type', 'send the body as UTF-8');
   }
 }
 

@@ -59,7 +59,9 @@ export class NodeWatch {
 
   #begin(): void {
     this.#stop = new AbortController();
-    this.#look(this.#stop.signal).catch((thrown: unknown) => this.#warn('watching nodes stopped', thrown));
+    this.#look(this.#stop.signal).catch((thrown: unknown) =>
+      this.#warn('the feed no longer watches the nodes; readers reconnect', thrown),
+    );
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -73,7 +75,7 @@ export class NodeWatch {
           this.#changed = Promise.withResolvers<void>();
         }
       } catch (thrown) {
-        this.#warn('the members of the fleet cannot be read for the feed', toSvcError(thrown));
+        this.#warn('the feed could not read the members of the fleet; it tries again', toSvcError(thrown));
       }
       await sleep(this.#clock, LOOK_EVERY_MS, signal);
     }

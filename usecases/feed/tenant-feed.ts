@@ -109,7 +109,8 @@ export class TenantFeed<T> {
           failures = 0;
         } catch (thrown) {
           failures += 1;
-          if (failures === 1) warn(`the feed of ${tenant} waits`, toSvcError(thrown));
+          if (failures === 1)
+            warn(`the feed of ${tenant} could not read its changes; it tries again`, toSvcError(thrown));
         }
         await Promise.race([
           sleep(clock, backoffMs(failures, LOOK_EVERY_MS, MOST_PAUSE_MS), signal),

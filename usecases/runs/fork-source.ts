@@ -112,7 +112,8 @@ async function placeOf(ledger: LedgerReader, address: Address, messageId: string
   const deliveries = await ledger.message(tenantOf(address), messageId);
   // The last attempt is the one that counted.
   const last = deliveries.findLast((one) => one.message.to === address);
-  if (last === undefined) throw new SvcError('not_found', `${field}: the run got no such message`, { field });
+  if (last === undefined)
+    throw new SvcError('not_found', `${field}: the run received no message with this id`, { field });
   return last;
 }
 

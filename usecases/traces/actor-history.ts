@@ -163,7 +163,7 @@ class ActorReplay {
     // The last attempt is the one that counted.
     const last = deliveries.findLast((one) => one.message.to === this.address);
     if (last === undefined || definition === undefined)
-      throw new SvcError('not_found', `${field}: the actor got no such message`, { field });
+      throw new SvcError('not_found', `${field}: the actor received no message with this id`, { field });
     const lines = actorLines({ ledger: this.#ledger, payloads: this.#parts.payloads }, this.address, { last, side });
     const { record, difference } = await replayActor(definition, this.address, lines, { retry });
     if (difference !== null) await this.#refuseCut();

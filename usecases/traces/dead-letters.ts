@@ -181,7 +181,7 @@ export function createDeadLetterApi(parts: DeadLetterParts): DeadLetterApi {
       if (letter.discarded !== undefined) throw refused('the letter was discarded');
       if (message === null) throw refused('the letter holds no message that can be read');
       if (replays.length >= MOST_REPLAYS)
-        throw new SvcError('limit_reached', `the letter was replayed ${MOST_REPLAYS} times, as often as it may be`);
+        throw new SvcError('limit_reached', `the letter was replayed ${MOST_REPLAYS} times, the maximum: discard it`);
       // The same id for a repeat of this call, so that the message is handled once however often the call is made.
       const message_id = derivedUuid('svc/dead-letter/replay', letter.tenant, id, String(replays.length));
       await client.repeat(message, message_id);

@@ -155,7 +155,10 @@ export function nodeLeave(node: Command): void {
           return print(output, { value: { node_id: id, left: true }, text: `${id} has left` });
         await sleep(POLL_MS);
       }
-      throw new CliFailure(EXIT.connection, `${id} has not stopped after ${seconds} s; it was told to drain and stop`);
+      throw new CliFailure(
+        EXIT.connection,
+        `${id} has not stopped after ${seconds} s; it has the command to drain and stop, see: svc node show ${id}`,
+      );
     });
 }
 

@@ -156,7 +156,7 @@ describe('search with embeddings', () => {
       assert.equal(byWords[0]?.name, 'harbour-master');
       assert.deepEqual(await node.search.agents(ada, { query: 'ship' }), []);
       assert.equal(node.warnings.length, 1);
-      assert.match(node.warnings[0] ?? '', /does not answer; searches go by words alone/);
+      assert.match(node.warnings[0] ?? '', /does not answer; searches use words alone/);
       const asked = server.calls.length;
       await node.search.agents(ada, { query: 'other words' });
       assert.equal(server.calls.length, asked, 'it is left in peace for a while');

@@ -212,6 +212,8 @@ describe('a search', () => {
     }
     assert.equal((await bounded.search.agents({ tenant: 'many' }, { query: 'jade' })).length, 3);
     await bounded.search.agents({ tenant: 'many' }, { query: 'jade' });
-    assert.deepEqual(bounded.warnings, ['search leaves out what tenant many has beyond 3']);
+    assert.deepEqual(bounded.warnings, [
+      'search omits entries of tenant many: it has more than 3 (spec.cortex.search.max_entries)',
+    ]);
   });
 });

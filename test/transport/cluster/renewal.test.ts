@@ -160,7 +160,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 12
     assert.ok(made > 20, `${made} calls`);
     assert.equal(await shown(second), 'second');
     assert.notEqual(await shown(first), 'first');
-    assert.ok(lines.includes('the new certificate cannot be used, the one before stays'));
+    assert.ok(lines.includes('the new certificate cannot be used; the previous one stays in use'));
   });
 
   test('signing keys of node tokens: 0 failed calls', async () => {

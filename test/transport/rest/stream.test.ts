@@ -218,7 +218,7 @@ describe('event stream', () => {
     await until('the follow to begin', () => at.executions.following === 1);
     at.executions.runs.get(id)?.news.emit('error', new Error('store gone'));
     await until('the hint', () => raw.text().includes('retry: 2000\n\n'));
-    assert.ok(at.logged.some((line) => line.includes('event stream broke off')));
+    assert.ok(at.logged.some((line) => line.includes('an event stream ended early')));
     raw.socket.destroy();
   });
 

@@ -252,7 +252,7 @@ function removeNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
     const { id } = request.params;
     const { members } = await parts.cluster.status();
     if (members.some(({ node_id }) => node_id === id)) {
-      throw new SvcError('failed_precondition', `The node ${id} lives: shut it down first.`);
+      throw new SvcError('failed_precondition', `The node ${id} is a live member: shut it down first.`);
     }
     // Does not check for a registration: a node that was attested and never registered has a key to remove.
     if (parts.peers === undefined) throw noNode(id);

@@ -101,7 +101,7 @@ function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
     scope.put('/v1/volumes/:id/files/content', { config: CHANGES, schema: uploadFileSchema }, async (request) => {
       const encoding = request.headers['content-encoding'];
       if (encoding !== undefined && encoding !== 'identity') {
-        throw new SvcError('unsupported_media_type', 'files are taken without Content-Encoding');
+        throw new SvcError('unsupported_media_type', 'send files without Content-Encoding');
       }
       const id = request.params.id.toLowerCase();
       // A refused upload keeps the connection open, so that the client can read the error.
