@@ -26,7 +26,7 @@ local function lengths_and_targets(fields)
   return lengths, targets, partitions
 end
 
--- The log that partitions share has keys like those of a partition. Only a server that has all keys may be asked for them.
+-- Keys of a shared log, which are named like those of a partition. Only for a server that has all keys of the store.
 local function keys_of_log(prefix, name)
   local base = base_of(prefix, name)
   return base .. 'meta', base .. 'mail', base .. 'depths'
@@ -78,7 +78,7 @@ local function each_entry(mail, after, last, visit)
   end
 end
 
--- At least `limit` (text) messages behind `after`, in whole entries, fewer when there are not so many or they are large; with
+-- At least `limit` (text) messages behind `after`, in whole entries; fewer when fewer exist or they are large; with
 -- `last` all up to that one. As {of each entry: number of its first message, at, lengths or '', partitions or '',
 -- body}: it may begin before `after + 1` and end behind `last`. Empty when none waits.
 local function entries_behind(mail, after, limit, last)
@@ -114,11 +114,11 @@ local function keep_counts(depths, counts)
 end
 
 -- The bound on an actor's waiting client messages. While fewer messages wait in the whole mailbox and none is held back, no
--- actor can be over it and none are counted. Beyond it they are counted once, from the mailbox: `depths` has the counts from
--- then on, and field `counted` of meta the bound; commit.lua ends that when half of the bound is left. Key `held` of a partition
+-- actor can be over it and none are counted. Above it they are counted once, from the mailbox: from then on `depths`
+-- has the counts and field `counted` of meta the bound, until half of the bound is free again (commit.lua). Key `held` of a partition
 -- has the messages that actors took and hold back, field `held` of meta how many actors do. `m` has both fields by name.
--- Answers two functions, from an address to what waits in the mailbox, and from an address and key `held` to what is held back
--- (nil when none can be over the bound), and whether `depths` must be kept up.
+-- Returns two functions, one from an address to its count in the mailbox, one from an address and key `held` to its count held back
+-- (nil when no actor can be over the bound), and whether `depths` must be maintained.
 local function depths_of(mail, depths, m, cursor, tail, bound, more, packs)
   local counted, holding = m.counted and m.counted ~= '', m.held and m.held ~= '0'
   local waiting = tail + more - cursor
@@ -142,7 +142,7 @@ local function depths_of(mail, depths, m, cursor, tail, bound, more, packs)
   return waiting_of, held_of, counted
 end
 
--- The field `bell` of meta tells whom to wake at the next entry, as `node\nlog`; empty when that was done.
+-- Field `bell` of meta names whom to wake at the next entry, as `node\nlog`; it is empty once that was done.
 -- A wake-up carries the entries, unless they are large, so that its receiver needs no poll. `send_bells` publishes one
 -- message a node: for each log `log\t first seq\t at\t body length\t ...` and a newline each, of a pack
 -- `log\t first seq\t at\t =lengths\t bytes`, then an empty line, then the bodies in a row (lengths in bytes). Of a log that

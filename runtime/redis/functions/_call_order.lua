@@ -1,7 +1,7 @@
--- Calls that neither a lease nor an attempt fences are applied in the order in which their process made them. One that
--- arrives twice, or behind a later one, is not applied: a client library or a network may bring it late.
+-- Calls that neither a lease nor an attempt fences are applied in the order in which their process made them. A call that
+-- arrives twice, or after a later one, is not applied: a client library may repeat a call, and a network may deliver it late.
 
--- With more callers than this, those of processes that have been silent for CALLER_MS are forgotten.
+-- Above this number of callers, those that have been silent for CALLER_MS are removed.
 local CALLERS, CALLER_MS = 64, 3600000
 
 local function forget_callers(asked, now)

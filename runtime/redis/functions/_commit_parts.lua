@@ -110,14 +110,14 @@ end
 -- Results handled beside the mailbox while the cursor stands still (journal-position.ts).
 local MOST_BESIDE = 9999
 
--- So many at `cursor`, from the field `beside` of meta, `cursor-count`: one of another cursor counts for none.
+-- How many results were handled beside the mailbox at `cursor`. Field `beside` of meta is `cursor-count`; of another cursor it means 0.
 local function beside_at(field, cursor)
   local at, count = string.match(field or '', '^(%d+)%-(%d+)$')
   return tonumber(at) == cursor and tonumber(count) or 0
 end
 
--- Sequence numbers of the outbox follow the clock, so that a failover which rolls the counter back never reuses one
--- that a target has heard already.
+-- Sequence numbers of the outbox follow the clock, so that a failover which rolls the counter back never reuses a
+-- number that a target has received.
 local function owe(outbox, last, args, from, to, now)
   last = math.max(last, now * 1000)
   for i = from, to, 2 do
@@ -149,7 +149,7 @@ local function lower_counts(mail, depths, after, upto, tail, bound, set)
   end
 end
 
--- Client messages that actors took and did not handle go on to count against the bound. Field `held` of meta says how many
+-- Client messages that actors took and did not handle still count against the bound. Field `held` of meta says how many
 -- actors do, of the partition and of a log that it shares.
 local function hold_back(meta, log_meta, held, args, from, to)
   local before = redis.call('HLEN', held)
@@ -161,7 +161,7 @@ local function hold_back(meta, log_meta, held, args, from, to)
   if log_meta ~= meta then redis.call('HINCRBY', log_meta, 'held', now - before) end
 end
 
--- Replies are published, and kept for who missed that: a stream by number of the commit's last message, for REPLIES_MS.
+-- Publishes replies, and keeps them for REPLIES_MS for clients that missed the publication: a stream by the commit's last number.
 local REPLIES_MS, MOST_REPLIES = 120000, 4096
 
 local function keep_replies(replies, upto, args, from, to, prefix)

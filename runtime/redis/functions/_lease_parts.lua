@@ -14,7 +14,7 @@ local function note_refused(meta, noted, asked)
   redis.call('HSET', meta, 'refused', asked.caller .. ' ' .. asked.number)
 end
 
--- Who holds a log that partitions share; nil when there is none of that name.
+-- The holder of a shared log; nil when no log has that name.
 local function holder_of(prefix, name)
   local meta = keys_of_log(prefix, name)
   local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'cursor', 'tail')
@@ -24,8 +24,8 @@ local function holder_of(prefix, name)
     unread = tonumber(m[6] or 0) > tonumber(m[5] or 0) }
 end
 
--- The log that a partition shares (`shared`, field `log` of its meta), or shared last (`behind`) while that has entries which are
--- not handled: they come before what is in the partition's own mailbox. Nil for none.
+-- The shared log whose entries come before those of the partition's own mailbox: the one that it shares (`shared`, field `log` of its
+-- meta), or the last one that it shared (`behind`) while that has unhandled entries. Nil for none.
 local function unread_log(prefix, shared, behind)
   local name = string.match(shared or '', '^[^\n]+')
   local log = name and holder_of(prefix, name)
@@ -34,8 +34,8 @@ local function unread_log(prefix, shared, behind)
   return log and log.unread and log or nil
 end
 
--- Whether who holds the log `meta` runs the turns of a partition: it is its own and not shared, or the one that it shares, or
--- shared last until another holder has taken the partition.
+-- Whether the holder of the log `meta` runs the turns of a partition. It does when the log is the partition's own and the partition shares
+-- none, when the partition shares the log, and when it shared the log last and no other holder has taken the partition.
 local function is_read_by(prefix, meta, partition_meta)
   local m = redis.call('HMGET', partition_meta, 'log', 'behind')
   local shared = string.match(m[1] or '', '^[^\n]+')
@@ -43,8 +43,8 @@ local function is_read_by(prefix, meta, partition_meta)
   return (keys_of_log(prefix, shared or m[2] or '')) == meta
 end
 
--- Field `back` of a partition's meta: the process of the server, and where the partition was when that granted it first. A server
--- that was started again, or took over from another, may have gone back to an older state.
+-- Field `back` of a partition's meta: a server's process, and the partition's position when that process granted it first. A server that
+-- restarted, or became master in a failover, may have returned to an older state.
 local BACK = '^(%x+) (%d+) (%d+)$'
 
 local function note_return(meta, back, cursor, beside)
@@ -53,8 +53,8 @@ local function note_return(meta, back, cursor, beside)
   redis.call('HSET', meta, 'back', process .. ' ' .. int(cursor) .. ' ' .. int(beside))
 end
 
--- Cursor, and results beside the mailbox at it, as `back` has them; of a partition that was not granted by this server, as they are
--- now: in the log that it shares, or shared last while that is not read to its end.
+-- Cursor, and count of results beside the mailbox, by `back`. When this server has not granted the partition yet: the present ones, of the
+-- log that the partition shares, or of the last one that it shared while that is not read to its end.
 local function position_at_return(prefix, meta, process)
   local m = redis.call('HMGET', meta, 'back', 'cursor', 'beside', 'log', 'behind')
   local by, cursor, beside = string.match(m[1] or '', BACK)

@@ -1,6 +1,6 @@
 -- What a commit changes in one partition: its keys, its checks, its writes; see commit.lua for the groups it reads.
 
--- Names the keys of a part that begin at `k`; answers the index behind them.
+-- Assigns names to the keys of a part, which begin at `k`; returns the index behind them.
 local function name_keys(part, keys, args, k)
   local from = part.from
   part.name, part.meta, part.states, part.held = args[from['@']], keys[k], keys[k + 1], keys[k + 2]
@@ -19,7 +19,7 @@ local function name_keys(part, keys, args, k)
   return k
 end
 
--- What must hold before anything is written: nil, or the answer that says what does not.
+-- Checks what must hold before anything is written. Returns nil, or the answer for a condition that does not hold.
 local function check_part(part, keys, args)
   if part.from.q and not all_running(part.effects, args, part.from.q, part.to.q) then return 2 end
   if part.from.e then
@@ -44,7 +44,7 @@ local function send_within(part, args, mail, tail, now, shares, owing)
   return tail, owed
 end
 
--- Answers the number of the mailbox's last entry and whether the partition owes something to others.
+-- Returns the number of the mailbox's last entry, and whether the partition owes messages to others.
 local function write_sends(part, args, mail, tail, now, shares, closed)
   local from, to = part.from, part.to
   local m = redis.call('HMGET', part.meta, 'owed', 'out')
@@ -61,7 +61,7 @@ local function write_sends(part, args, mail, tail, now, shares, closed)
   return tail, owed > 0
 end
 
--- Messages whose actors are slow to come wait here, under the numbers that they had in the log.
+-- Postponed messages: their actors load slowly. They wait here under the numbers that they had in the log.
 local function write_postponed(key, args, from, to)
   if from.u then
     for i = from.u, to.u do redis.call('XDEL', key, args[i] .. '-0') end
@@ -93,7 +93,7 @@ local function write_part(part, keys, args, log_meta, now, out)
   end
 end
 
--- Partitions of the section that owe something, as far as that was looked at.
+-- Partitions of the section that owe messages, among those that were checked.
 local function owing_of(parts)
   local names = {}
   for i = 2, #parts do

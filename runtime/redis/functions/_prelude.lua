@@ -1,7 +1,7 @@
--- Shared by every function of the library; the loader puts it in front of them.
--- A function here gets KEYS and ARGV flat. ARGV[1] = number of sections, ARGV[2] = prefix of keys and channels; behind a tab,
--- where logs share slots, the slot tag of all logs of the call (runtime/redis/keys.ts). Functions read it without the tag.
--- Each section takes its own run of keys and arguments. The answer is one element a section.
+-- Shared by every function of the library: the loader puts this file in front of them.
+-- One call serves many partitions, each by a section: a run of KEYS and ARGV of its own. ARGV[1] is the number of sections, ARGV[2] the
+-- prefix of keys and channels; where logs share slots, a tab and the slot tag of the call's logs follow it (runtime/redis/keys.ts), and
+-- functions read it without the tag. The answer has one element for each section.
 -- A function does not roll back: a section checks everything before its first write.
 
 -- Value of a seen message id that has no recorded reply.
@@ -9,7 +9,7 @@ local NO_REPLY = '\0'
 -- unpack() of more than about 8,000 values overflows Lua's stack. Even, so that pairs stay together.
 local CHUNK = 4000
 
--- Of the call that runs; nil where each log has a slot of its own.
+-- Slot tag of the running call; nil where each log has a slot of its own.
 local slot_tag = nil
 
 local function split_prefix(args)
@@ -18,13 +18,14 @@ local function split_prefix(args)
   if at then args[2] = string.sub(args[2], 1, at - 1) end
 end
 
--- What the keys of a log or partition begin with (Keys.of).
+-- Beginning of all keys of a log or partition (Keys.of).
 local function base_of(prefix, name)
   if slot_tag then return '{' .. prefix .. slot_tag .. '}:' .. name .. ':' end
   return '{' .. prefix .. name .. '}:'
 end
 
--- Where logs share slots in the slot of the call: a plain message is carried to all servers of a Cluster (Keys, `heard`).
+-- Publishes a message. Where logs share slots it goes to the slot of the call (sharded pub/sub), because a Cluster carries a plain
+-- message to all its servers (Keys, `heard`).
 local function publish(prefix, channel, message)
   if slot_tag then
     redis.call('SPUBLISH', '{' .. prefix .. slot_tag .. '}:' .. channel, message)
@@ -38,9 +39,9 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Names the life of this server: its process and the history that it writes. A server that was started again, or took over from another,
--- has another one, and may have lost what its clients remember. Asked once: a library that is loaded again finds the same name, and a
--- server that copied the data of another loads the library again.
+-- Identifies the life of this server: its process (run_id) and its replication history. A server that restarted, or became master in a
+-- failover, has another life and may have lost writes that its clients know. Read once: a library that is loaded again finds the same
+-- name, and a server that copied the data of another one loads the library again.
 local known_life, known_process = nil, ''
 
 local function server_life()
@@ -50,27 +51,27 @@ local function server_life()
       known_process = string.match(process, 'run_id:(%x+)') or ''
       known_life = known_process .. ' ' .. (string.match(history, 'master_replid:(%x+)') or '')
     else
-      -- A user who may not ask: the time of the first question is another one in each life too.
+      -- This user may not call INFO. The time of the first call serves as well: it differs in each life.
       known_life = table.concat(redis.call('TIME'), ' ')
     end
   end
   return known_life
 end
 
--- Whether a lease was granted by this life of the server; '' is not known.
+-- Whether this life of the server granted a lease. `life` is '' when the caller does not know it.
 local function is_of_this_life(life)
   return life == '' or life == server_life()
 end
 
--- The same without the history: what is stored of it must be the same for the libraries of two releases. Empty: not known.
+-- The process alone, without the history. It is stored, so the libraries of two releases must write the same. Empty: not known.
 local function server_process()
   server_life()
   return known_process
 end
 
--- A store that was away is not a death. When no node could write for SILENCE_MS, or for two fifths of a lease, or this
--- server is new, then leases and claims that held when it went away (`gone_at`; 0 is unknown) hold for one more term after
--- it came back (`back_at`). What was written since then counts as written: `written` has it for as long as that matters.
+-- An outage of the store is not the death of a node. When no node could write for SILENCE_MS, or for two fifths of a lease, or this
+-- server is new, leases and claims that were valid when the outage began (`gone_at`; 0: unknown) stay valid for one more term after its
+-- end (`back_at`). `written` holds those that were renewed since then: they expire by their own time.
 local SILENCE_MS, DEFAULT_TERM_MS = 2400, 6000
 local heard_at, gone_at, back_at, lease_term, written = nil, 0, 0, DEFAULT_TERM_MS, {}
 
@@ -78,22 +79,22 @@ local function is_silent(now)
   return not heard_at or now - heard_at > math.max(SILENCE_MS, lease_term * 0.4)
 end
 
--- Every function that writes calls this first.
+-- Notes that the server serves calls now. Every function that writes calls it first.
 local function hear(now)
   if is_silent(now) then
-    -- A store that goes away twice in short order was away once: some have not come back in between.
+    -- Two outages in quick succession count as one: some nodes have not written in between.
     if not heard_at or heard_at - back_at > 2 * SILENCE_MS then gone_at = heard_at or 0 end
     back_at, written = now, {}
   end
   heard_at = now
 end
 
--- A lease or claim was written now, named by its key and its field in it. The next lease may have a longer term than this one.
+-- Notes that a lease or claim was written now; `key` and `field` name it. The next lease may have a longer term than this one.
 local function wrote(key, field, now)
   if now < back_at + math.max(lease_term, DEFAULT_TERM_MS) then written[key .. '\n' .. field] = true end
 end
 
--- When it runs out. `gone` is when the server went away, where the caller knows better.
+-- When a lease or claim expires. `gone`: when the outage began, where the caller knows that better.
 local function due_of(key, field, due, now, gone)
   local away = is_silent(now)
   local went, back = away and (heard_at or 0) or gone_at, away and now or back_at

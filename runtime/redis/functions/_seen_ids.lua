@@ -1,14 +1,14 @@
--- Ids of messages that a partition has seen: a message that comes again is not appended again.
+-- Ids of messages that a partition has seen: a repeated message is not appended again.
 
 -- Seen ids live in meta as `#id`. When one of these bounds is passed, they become the older generation, which is
 -- kept until the same happens again or for GENERATION_MS; while one of its messages waits, for WAITING_MS.
 local GENERATION_MS, GENERATION_IDS = 60000, 4096
 local WAITING_MS = 3600000
--- With so many in a generation it is turned although messages of the older one wait: one call must not take long.
+-- At this number the generation becomes the older one even while messages of the older one wait, so that one call does not take long.
 local MOST_IDS = 65536
 
--- Makes today's seen ids the older ones. Meta goes on with all its other fields; counts of waiting messages that programs
--- of format 2 wrote (`@`) are dropped.
+-- Makes the current generation of seen ids the older one. Meta keeps all its other fields except the counts of waiting messages that
+-- programs of format 2 wrote (`@`).
 local function rotate(meta, older, keep_ms)
   local names, kept, fields = redis.call('HKEYS', meta), {}, {}
   for i = 1, #names do
@@ -50,7 +50,7 @@ local function age_ids(meta, older, cursor, tail, m, at, more, now, set)
   set[#set + 1], set[#set + 2] = 'gen_at', int(now)
 end
 
--- Whether an id that arrived since `sent` is known for sure: what was sent before may have been seen and forgotten.
+-- Whether all ids since `sent` are remembered. The id of a message that was sent earlier may have been seen and forgotten.
 local function remembers_since(sent, m, at, now)
   local from = tonumber(m[at + 1] or 0)
   if now < tonumber(m[at + 4] or 0) then from = tonumber(m[at + 3] or 0) end

@@ -1,14 +1,14 @@
--- Appends a pack: fresh messages of one writer, whose ids nobody else knows. A pack is known by its writer's name and number.
+-- Appends a pack: fresh messages of one writer, whose ids no other process knows. Writer and number identify a pack.
 -- A writer numbers its packs of one partition 1, 2, 3 … and sends them in this order; only the next number is taken, so a
--- copy changes nothing, whenever it arrives. A writer that is closed takes nothing any more: what it was refused may then
--- be appended in another way.
--- Mark of a writer in meta: field `~name`, value `number first at` (its last pack) or `number closed at` (from that one on
--- nothing was or will be written).
+-- copy changes nothing, whenever it arrives. After a writer is closed none of its packs is accepted, so messages that were not
+-- written may be appended in another way.
+-- Mark of a writer in meta: field `~name`, value `number first at` (its last pack) or `number closed at` (that pack and all
+-- later ones were not written and will not be).
 
--- A pack may arrive so long after it was sent. Marks live much longer, so a late copy never meets a forgotten writer.
+-- Longest time from the sending of a pack to its arrival. Marks live much longer, so a late copy always finds the mark of its writer.
 local LATE_MS, MARK_MS, SWEEP_MS = 60000, 3600000, 60000
 
--- Forgets writers that have been silent for so long that no copy of theirs counts any more.
+-- Removes the marks of writers that have been silent for so long that a copy of their packs would be refused as late.
 local function sweep_marks(meta, now)
   local names, old = redis.call('HKEYS', meta), {}
   for i = 1, #names do
@@ -24,7 +24,7 @@ local function close(meta, writer, number, now)
   redis.call('HSET', meta, writer, int(number) .. ' closed ' .. int(now))
 end
 
--- Whether every actor that the pack is for stays within the bound; answers their new counts. `held_key` answers key `held` of
+-- Whether every actor that the pack is for stays within the bound; returns their new counts. `held_key` returns key `held` of
 -- the partition of each.
 local function counts_within(targets, waiting_of, held_of, held_key, bound)
   local counts, i = {}, 0
@@ -57,7 +57,7 @@ local function append_pack(keys, k, args, a, prefix, now, bells)
   if number == last then return tonumber(first) end
   if number < last then return 0 end
   if moved then
-    -- A closed log takes nothing any more, so its writers need not be closed.
+    -- A closed log accepts no message, so its writers need not be closed.
     if moved ~= '' then close(meta, writer, number, now) end
     return moved
   end
@@ -108,7 +108,7 @@ register('append_pack', function(keys, args)
   return results
 end)
 
--- Closes a writer. What it sent and was not written will not be, whenever a copy arrives.
+-- Closes a writer: a pack of it that is not written now will not be written, whenever a copy arrives.
 -- KEYS  a section: meta
 -- ARGV  a section: writer, 1 (of a log that partitions share, whose meta is gone an hour after it) | 0
 -- returns a section: number of its last pack that was written, 0 for none

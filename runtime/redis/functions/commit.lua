@@ -26,20 +26,20 @@
 -- An id is a process in ID_CHARS characters and the number of its call.
 local ID_CHARS = 12
 
--- Whether the process has committed later ones since: a copy that moves no cursor would be applied again.
+-- Whether the process has made a later commit since. A late copy of a commit that moves no cursor would otherwise be applied again.
 local function is_behind(last, id)
   if not last or string.sub(last, 1, ID_CHARS) ~= string.sub(id, 1, ID_CHARS) then return false end
   return tonumber(string.sub(id, ID_CHARS + 1)) < tonumber(string.match(last, '^%d+', ID_CHARS + 1))
 end
 
--- The same commit again: its answer was lost, and with it which partitions owe something. Nil when it is another one.
+-- The answer to a repeated commit, whose first answer was lost with the list of partitions that owe messages. Nil for another commit.
 local function repeated(last, mail, id, upto, ahead, parts, beside)
   if not last or string.sub(last, 1, #id + 1) ~= id .. ' ' then return nil end
   for i = 2, #parts do parts[i].owes = tonumber(redis.call('HGET', parts[i].meta, 'owed') or 0) > 0 end
   return { tonumber(string.sub(last, #id + 2)), owing_of(parts), beside, unpack(entries_behind(mail, upto, ahead)) }
 end
 
--- Whether the entry at `upto` is the one that was handled. Only a server of another life is looked at: it may have lost
+-- Whether the entry at `upto` is the one that was handled. Checked only after the server's life changed: it may have lost
 -- entries and given their numbers to others.
 local function is_handled(mail, after, upto, life, at)
   if life == server_life() or upto == after or at == '' then return true end
@@ -69,7 +69,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
   local m = redis.call('HMGET', meta, unpack(fields))
   local cursor, tail = tonumber(m[2] or 0), tonumber(m[3] or 0)
   local beside, next_key = beside_at(m[7], cursor), k + 5
-  -- In a log of its own nothing is committed while its partition shares another.
+  -- While a partition shares a log, nothing is committed to its own log.
   if m[1] ~= args[a + 1] or (m[4] and m[4] ~= '') or is_behind(m[5], args[a + 4]) then return 0 end
   for i = 2, #parts do
     next_key = name_keys(parts[i], keys, args, next_key)
@@ -114,7 +114,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
   if tail > sent then set[#set + 1], set[#set + 2] = 'tail', int(tail) end
   if from.h then lower_depths(m, 9, args, from.h, to.h, set) end
   if m[6] and m[6] ~= '' then lower_counts(mail, keys[k + 3], after, upto, tail, tonumber(m[6]), set) end
-  -- The caller gets what waits in this reply; the next wake-up is armed for later entries only.
+  -- This reply has the waiting entries; the next wake-up is for later ones only.
   local next = {}
   if tail > upto then
     next = entries_behind(mail, upto, ahead)

@@ -30,7 +30,7 @@ local function each_section(args, width, section)
   return results
 end
 
--- Claims whose late copies are told: each attempt has one of its own.
+-- Number of claim ids that are kept, one for each attempt, to recognise late copies of claims.
 local KNOWN_CLAIMS = 4
 
 local function with_claim(claim, known)
@@ -41,7 +41,7 @@ local function with_claim(claim, known)
   return table.concat(ids, ' ')
 end
 
--- Nothing is claimed in a partition that was not looked through in this life of the server (lease.lua).
+-- No effect is claimed in a partition that its holder has not checked in this life of the server (lease.lua).
 local UNVOUCHED_MS = 500
 
 local function claim_section(keys, k, id, claimer, ttl, over, claim, now)
@@ -53,7 +53,7 @@ local function claim_section(keys, k, id, claimer, ttl, over, claim, now)
   local again = claim ~= '' and string.find(' ' .. known .. ' ', ' ' .. claim .. ' ', 1, true) ~= nil
   local same = again and string.match(known, '^%S*') == claim and started and row.runner == claimer
   if not same then
-    -- It ended, and its answer was lost on the way: a late copy of it starts nothing.
+    -- That attempt ended, and the answer to its claim was lost: a late copy of the claim starts nothing.
     if again then return { 'busy', UNVOUCHED_MS, row.runner, mode } end
     local due = started and due_of(keys[k], id, row.due, now) or row.due
     local dead = started and (row.runner == over or later_life(row.runner, claimer))
@@ -87,7 +87,7 @@ register('keep_effect', function(keys, args)
   end)
 end, { 'allow-oom' })
 
--- ARGV  a section: id, attempt, delayMs, runner (only when it is this one's; '' whose ever), error ('' keeps the last one)
+-- ARGV  a section: id, attempt, delayMs, runner (only an attempt of this runner; '': of any), error ('' keeps the last one)
 -- returns a section: 1 | 0 (not running at this attempt)
 register('reopen_effect', function(keys, args)
   local now = now_ms()

@@ -28,12 +28,12 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, asked, pre
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
     'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE,
     'asked', asked.caller .. ' ' .. asked.number,
-    -- The log that it shared is read: its holder writes nothing here any more (commit.lua).
+    -- The log that it shared is read to its end, so its former holder writes nothing here any more (commit.lua).
     'behind', '')
   lease_term = ttl
   wrote(meta, '', now)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
-  -- Where no actor is and none waits to be run, a server that went back to an older state brought none back.
+  -- A partition without actors and without open effects holds nothing that a return to an older state could have brought back.
   local process = server_process()
   local vouched = (process == '' or m[6] == process) and 1 or 0
   if vouched == 0 and redis.call('HLEN', keys[k + 2]) == 0 and redis.call('HLEN', keys[k + 3]) == 0 then
@@ -73,8 +73,8 @@ register('renew', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- The holder has looked: what the archive knows as ended is closed, so effects may be claimed. Of an adopted log, in all partitions that
--- no other holder has taken since: they are not looked through once more.
+-- The holder has checked the partition: actors that the archive has as ended are closed, so effects may be claimed. For an adopted log this
+-- holds for all its partitions that no other holder has taken since; they are not checked again.
 -- ARGV  a section: fence, server life at the grant or ''
 -- returns a section: 1 | 0 (not held, or a server of another life granted it, which was not looked through)
 register('vouch', function(keys, args)
@@ -95,8 +95,8 @@ register('vouch', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Where a partition was when this server granted it first, or is, when it has not been granted yet. Who held it under an earlier
--- server compares that with where it had come to.
+-- The position of a partition when this server granted it first; the present one when it has not granted it yet. A node that held the
+-- partition under an earlier server compares it with its own position.
 -- ARGV  a section: server life at the grant
 -- returns a section: {cursor, results beside the mailbox at it} | 0 (this server granted the lease, or it is not known)
 register('came_back', function(keys, args)

@@ -1,10 +1,10 @@
--- Node leases: who is there (P2). Also under memory pressure: flag allow-oom.
+-- Node leases: the live nodes (P2). Also under memory pressure: flag allow-oom.
 -- KEYS  a section of all functions: members, a hash of node → `until\nincarnation\ncard`; announce and retire: calls of
 --       each process (_call_order.lua), due, version; extend and look: due, version. `due` is a sorted set of node → until, of
---       all that count as there and whose programs know it; `version` counts each change of who is there.
+--       the live nodes whose programs maintain it; `version` grows with each change of the live nodes.
 
 local MEMBER = '^(%d+)\n([^\n]*)\n(.*)$'
--- A row that ran out may be extended by its own life, so it stays for a while.
+-- An expired row may still be extended by its own incarnation, so it stays for a while.
 local FORGET_AFTER_MS = 3600000
 
 local function read_member(row)
@@ -20,7 +20,7 @@ local function forget_old(key, now)
   end
 end
 
--- When a server went away whose memory of that is gone: those that were there had renewed within one term of the last.
+-- When an outage began that this server does not remember: the live nodes had renewed within one term of the latest renewal.
 local function gone_at_of(key, rows)
   local last = 0
   for i = 1, #rows, 2 do
@@ -30,7 +30,7 @@ local function gone_at_of(key, rows)
   return last - lease_term
 end
 
--- Node, incarnation, card and remaining ms of each whose lease has not run out.
+-- Node, incarnation, card and remaining ms of each lease that has not expired.
 local function live_members(key, now)
   local rows, found = redis.call('HGETALL', key), {}
   local gone = gone_at_of(key, rows)
@@ -45,7 +45,7 @@ local function live_members(key, now)
   return found
 end
 
--- Takes those out of `due` that are not there any more, once the first of them is due.
+-- Removes nodes from `due` that are no longer alive, once the first of them is due.
 local function settle_due(key, due, version, now)
   local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
   if not first[2] or tonumber(first[2]) > now then return end
@@ -85,7 +85,7 @@ register('announce', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Extends a node lease and leaves its card as it is: for a node whose event loop is held up.
+-- Extends a node lease without changing its card: for a node whose event loop is blocked.
 -- ARGV  a section: node, incarnation, ttlMs
 -- returns a section: 1 | 0 (the lease is not this life's any more)
 register('extend', function(keys, args)
@@ -136,16 +136,16 @@ register('members', function(keys, args)
   return results
 end, { 'no-writes' })
 
--- When the first lease of another node runs out, in ms; '' for none.
+-- Ms until the first lease of another node expires; '' for none.
 local function soonest_of(due, node, now)
   local first = redis.call('ZRANGE', due, 0, 1, 'WITHSCORES')
   local i = first[1] == node and 3 or 1
   return first[i] and int(math.max(0, tonumber(first[i + 1]) - now)) or ''
 end
 
--- Who is there, in a few steps however many they are, while nobody came, went or changed. Read as a whole when the version is not
--- the known one, when a lease ran out, and while nodes are there whose programs do not know `due`. A server of another life has
--- another version: it may have lost changes.
+-- The live nodes, at the same cost for any number of them while the version is the known one. All rows are read when the version has
+-- changed, when a lease expired, and while nodes are alive whose programs do not maintain `due`. Another life of the server has another
+-- version, because it may have lost changes.
 -- ARGV  a section: ttlMs of the caller's own lease, node, version it knows
 -- returns a section: version or '', ms until the first lease of another node runs out or '', then as `members`, unless the version is known
 register('look', function(keys, args)

@@ -1,6 +1,6 @@
 -- Hands messages from one partition's outbox to the mailboxes of others, each exactly once.
 
--- Takes what a source sends; drops what was heard from it before.
+-- Appends what a source sends; drops what was received from it before.
 -- KEYS  a section: meta, mail (of the target)
 -- ARGV  a section: field of the source in meta, n, then n times: outbox sequence number, body
 -- returns a section: number of messages that were new
@@ -37,8 +37,8 @@ register('receive', function(keys, args)
   return results
 end)
 
--- Forgets delivered entries. A server that went back has entries again that were delivered to what is lost: a copy from its
--- former life must not remove them.
+-- Removes delivered entries. A server that returned to an older state may again owe entries whose delivery was lost as well: a late copy
+-- of this call from its former life must not remove them.
 -- KEYS  a section: meta, outbox (of the source)
 -- ARGV  a section: server life at the grant or '', n, then n entry ids
 -- returns a section: number of entries still owed

@@ -1,6 +1,6 @@
--- Reads the entries behind a position. An empty answer makes the next append ring the holder's bell. A poll that
+-- Reads the entries behind a position. After an empty answer the next append wakes the holder. A poll that
 -- changes nothing writes nothing: each write is kept in the append-only file, and idle partitions are polled for ever.
--- A holder that is ahead of the store would never read what is appended: it learns that its lease is lost.
+-- A holder whose cursor is ahead of the store's would never read new entries: the answer says that its lease is lost.
 -- KEYS  a section: meta, mail
 -- ARGV  a section: after, limit, fence, bell, server life at the grant or ''
 -- returns a section: entries (entries_behind), empty when none waits |

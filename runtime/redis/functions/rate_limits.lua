@@ -3,7 +3,7 @@
 -- ARGV  a section: number of bounds, units, then limit and windowMs of each
 -- `take` returns a section: {0} (taken) | {n, retry after ms} (bound n refused; nothing was taken)
 
--- Units taken in the window that is open. A count of the next window stays in force when the clock was set back a
+-- Units taken in the current window. A count of the next window stays in force when the clock was set back a
 -- little: starting anew would let that window be filled twice.
 local function counted(key, window)
   local at, count = string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
@@ -20,7 +20,7 @@ local function take_section(keys, args, k, a, now)
     local window, count = counted(keys[k + n - 1], math.floor(now / length))
     local ends = (window + 1) * length
     windows[n], counts[n] = window, count
-    -- Of several that refuse, the one that opens last says when to come back.
+    -- When several bounds refuse, the one whose window ends last gives the time to retry.
     if count + units > limit and ends > opens then refusing, opens = n, ends end
   end
   if refusing > 0 then return { refusing, opens - now } end

@@ -1,12 +1,12 @@
 -- Logs that the partitions of one node share (runtime/shared-logs.ts). A log has meta, mail, journal, depths and replies like
--- those of a partition, and key `parts`, a set of its partitions. Its meta says in field `open` whether it takes messages:
+-- those of a partition, and key `parts`, a set of its partitions. Field `open` of its meta says whether it accepts messages:
 -- 1, or 0 once it was closed. Key `logs` has the names of all.
 -- All keys of a call are on one server: on a Cluster a log and its partitions have one slot tag.
 
--- Numbers of a fresh log begin so far behind those of its partitions: those may go on by as much before they share it. Numbers of
--- partitions begin so far behind those of a log that was closed: its turns may still send messages within it.
+-- Distance of numbers. A fresh log begins this far behind its partitions, which may use as many numbers before they join. After a log is
+-- closed, its partitions begin this far behind it, because its turns may still append messages to it.
 local GAP = 65536
--- Closed and removed, a log is known so long by its name: a late copy of a call must not make it again.
+-- How long the name of a removed log is remembered, so that a late copy of a call does not create it again.
 local KNOWN_MS = 3600000
 
 local function meta_of(prefix, name) return (keys_of_log(prefix, name)) end
@@ -47,7 +47,7 @@ register('make_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- A lease of another life of the server does not join: its holder would never hear that it has to look through the partition.
+-- A lease that another life of the server granted cannot join: its holder would not learn that it must check the partition.
 local function join_one(prefix, log, partition, fence, life, cursor)
   local meta, mail, depths = keys_of_log(prefix, partition)
   local m = redis.call('HMGET', meta, 'fence', 'log', 'cursor', 'tail', 'held')
@@ -84,8 +84,8 @@ register('join_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Every partition goes back to a log of its own, with numbers behind all that this one will have. `ended`: its holder is gone, and so are
--- the leases of the partitions.
+-- Returns every partition to its own log, with numbers behind all that this log will have. `ended`: the holder is gone, and with it the
+-- leases of the partitions.
 local function close_log(prefix, log, meta, ended)
   local m = redis.call('HMGET', meta, 'open', 'tail')
   local cursor = int(tonumber(m[2]) + GAP)
@@ -123,7 +123,7 @@ register('close_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Takes the log of a node that is gone, and closes it.
+-- Takes over the log of a node that is gone, and closes it.
 -- ARGV  a section: log, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, results beside the mailbox, number of the last entry, server life, time of the grant,
 --         1 | 0 (vouched for), partitions that no other holder has taken, `,`-separated, those of them with messages postponed, `,`-separated}

@@ -40,8 +40,9 @@ register('fire_timers', function(keys, args)
   return results
 end)
 
--- KEYS  a section: meta, which says where the partition is
--- returns a section: the time that judges its timers, Unix ms
+-- The time of the server that has a partition. Its timers are due by this clock.
+-- KEYS  a section: meta
+-- returns a section: Unix ms
 register('now', function(_, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do results[s] = now end

@@ -1,4 +1,4 @@
--- Reads for operators and the projector, and what makes room again.
+-- Reads for operators and the projector, and removals that free space.
 
 -- KEYS  a section: meta, mail, postponed
 -- returns a section: {cursor, tail, append time of the oldest unhandled entry, of a partition also of one that is postponed, or ''}
@@ -61,7 +61,7 @@ register('trim_journal', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Removes archived actors, as many as a call names. Twice or late it removes nothing more.
+-- Removes the archived actors that a call names. A repeated or late call removes nothing more.
 -- KEYS  a section: meta of the log that its holder reads, meta of the partition, states, event tails, then the event stream of each address
 -- ARGV  a section: fence, cursor at which they were looked at, n, then n addresses
 -- returns a section: 1 | 0 (lease lost, or the cursor moved)
