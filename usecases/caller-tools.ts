@@ -173,6 +173,6 @@ interface CallerResult {
 }
 
 export function resultOf({ content, structured, is_error, error }: ToolOutcome): CallerResult {
-  const told = structured ?? (error === undefined ? undefined : { error });
-  return { content, ...(told === undefined ? {} : { structuredContent: told }), isError: is_error };
+  const structuredContent = structured ?? (error === undefined ? undefined : { error });
+  return { content, ...(structuredContent === undefined ? {} : { structuredContent }), isError: is_error };
 }

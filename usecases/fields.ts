@@ -122,7 +122,7 @@ const LEAST_POLL_SECONDS = 1;
 
 const timeoutText = `Longest wait; capped at ${MAX_WAIT_SECONDS}.`;
 
-const pollText = 'How often it is looked again in case a wake-up was lost; the end is told at once.';
+const pollText = 'Interval at which the state is read again in case a wake-up was lost. The end itself is reported at once.';
 
 const capped = (asked: number): number => Math.min(asked, MAX_WAIT_SECONDS);
 

@@ -97,7 +97,7 @@ async function withdrawn(client: PanelClient, address: Address, error: SvcError,
     );
     return error;
   } catch (cause) {
-    const text = `${error.message}; the judge panel could not be told to stop, its judges' timers will end it`;
+    const text = `${error.message}; the judge panel could not be cancelled and ends when its judges time out`;
     return new SvcError(error.code, text, { cause });
   }
 }

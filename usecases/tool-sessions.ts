@@ -370,11 +370,11 @@ export function refusalsInTurn(client: Pick<ActorClient, 'ask'>): (session: Addr
     if (line.count >= MOST_WAITING) return;
     line.count += 1;
     waiting.set(session, line);
-    const told = line.last.then(() => client.ask(session, 'Refuse', refusal, { timeoutMs: TIMEOUT_MS }));
+    const recorded = line.last.then(() => client.ask(session, 'Refuse', refusal, { timeoutMs: TIMEOUT_MS }));
     // The result of the previous refusal is handled by its own caller.
-    line.last = told.catch(() => {});
+    line.last = recorded.catch(() => {});
     try {
-      await told;
+      await recorded;
     } finally {
       line.count -= 1;
       if (line.count === 0) waiting.delete(session);

@@ -43,7 +43,7 @@ const Observability = z.strictObject({
       /** Base URL of the receiver of OTLP over HTTP; `/v1/traces` is appended. */
       otlp_endpoint: z
         .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
-        .refine((text) => URL.parse(text)?.username === '', 'credentials belong into headers')
+        .refine((text) => URL.parse(text)?.username === '', 'put credentials into headers')
         .optional(),
       /** Sent with every export; values may be secrets. */
       headers: z.record(HeaderName, SecretString).default({}),

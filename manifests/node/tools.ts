@@ -34,7 +34,7 @@ const McpServer = z
       .string()
       .max(2_048)
       .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'expected a URL with http:// or https://')
-      .refine((text) => URL.parse(text)?.username === '', 'credentials belong into credentials.bearer or headers')
+      .refine((text) => URL.parse(text)?.username === '', 'put credentials into credentials.bearer or headers')
       .optional(),
     args: z.array(z.string().max(4_096)).max(200).default([]),
     /** Empty: every tool it has, each subject to judges. */

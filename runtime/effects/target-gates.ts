@@ -94,8 +94,8 @@ export class TargetGates {
     const target = this.#waits.get(effectId);
     if (target === undefined) return undefined;
     return this.isOpen(target)
-      ? `${target} does not answer; it is probed, and the call goes on when it answers`
-      : `${target} has as many calls of this node as it may`;
+      ? `${target} does not answer; it is probed, and the call continues when it answers`
+      : `${target} already has the maximum of calls from this node; this one waits for its turn`;
   }
 
   /** Makes a call as soon as the target allows it. Throws the error of the call, or the signal's reason. */

@@ -202,7 +202,7 @@ class Comparison {
     for (const turn of turns) {
       const now = turn.replayed ?? { outcome: 'deferred' };
       const parts = this.#partsOf(turn.recorded, now);
-      if (parts.length > 0) return { message: turn.message, parts, recorded: told(turn.recorded), replayed: told(now) };
+      if (parts.length > 0) return { message: turn.message, parts, recorded: outcomeOf(turn.recorded), replayed: outcomeOf(now) };
     }
     return null;
   }
@@ -223,4 +223,4 @@ class Comparison {
   }
 }
 
-const told = ({ outcome, error }: TurnLine): Pick<TurnRow, 'outcome' | 'error'> => ({ outcome, error });
+const outcomeOf = ({ outcome, error }: TurnLine): Pick<TurnRow, 'outcome' | 'error'> => ({ outcome, error });

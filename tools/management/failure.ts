@@ -2,7 +2,7 @@ import { type ErrorCode, type ErrorDetail, SvcError } from '../../runtime/errors
 import { ToolFailure } from '../tool.ts';
 
 /** Most details in the text of a failure. */
-const TOLD_DETAILS = 20;
+const LISTED_DETAILS = 20;
 
 /** Codes for which a retry is useless. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
@@ -40,12 +40,12 @@ export function refusalOf(thrown: unknown): string {
 
 function withDetails(message: string, details: readonly ErrorDetail[] | undefined): string {
   if (details === undefined || details.length === 0) return message;
-  const told = details
-    .slice(0, TOLD_DETAILS)
+  const listed = details
+    .slice(0, LISTED_DETAILS)
     .map(detailText)
     .filter((text) => !message.includes(text));
-  const more = details.length > TOLD_DETAILS ? [`and ${details.length - TOLD_DETAILS} more`] : [];
-  return [message, ...told, ...more].join('\n');
+  const more = details.length > LISTED_DETAILS ? [`and ${details.length - LISTED_DETAILS} more`] : [];
+  return [message, ...listed, ...more].join('\n');
 }
 
 function detailText({ path, line, message }: ErrorDetail): string {

@@ -135,11 +135,11 @@ async function watch(
 ): Promise<void> {
   using stream = parts.watches.open({ caller: call.getPeer() });
   call.once('cancelled', () => stream.stop('client_gone'));
-  let told: Serving | null = null;
+  let lastSent: Serving | null = null;
   while (!stream.signal.aborted && !call.cancelled) {
     const now = await look(call.request.service);
     // A client that does not read gets the current status when it reads again, not each change.
-    if (now !== told && call.write({ status: now })) told = now;
+    if (now !== lastSent && call.write({ status: now })) lastSent = now;
     await pause(parts.limits.healthPollMs, stream.signal);
   }
 }

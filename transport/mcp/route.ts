@@ -145,20 +145,20 @@ async function takenBySdk(parts: McpParts, { headers, message, caller, version, 
   const grant = () => callerGrant(parts, caller.identity);
   const calls: ToolRequest[] = [];
   server.setRequestHandler(sdk.ListToolsRequestSchema, () =>
-    told(onBug, async () => ({ tools: listedTools(parts, await grant()) })),
+    withRpcErrors(onBug, async () => ({ tools: listedTools(parts, await grant()) })),
   );
   server.setRequestHandler(sdk.CallToolRequestSchema, ({ params }, { requestId }) => {
     calls.push({ params, id: requestId });
     return { content: [] };
   });
   server.setRequestHandler(sdk.ListResourcesRequestSchema, () =>
-    told(onBug, async () => ({ resources: listedResources(namesIn(await grant())) })),
+    withRpcErrors(onBug, async () => ({ resources: listedResources(namesIn(await grant())) })),
   );
   server.setRequestHandler(sdk.ListResourceTemplatesRequestSchema, () =>
-    told(onBug, async () => ({ resourceTemplates: listedTemplates(namesIn(await grant())) })),
+    withRpcErrors(onBug, async () => ({ resourceTemplates: listedTemplates(namesIn(await grant())) })),
   );
   server.setRequestHandler(sdk.ReadResourceRequestSchema, ({ params }, { requestId }) =>
-    told(onBug, () =>
+    withRpcErrors(onBug, () =>
       inItsTrace(params, caller, (of) => readResource(sdk, parts, of, { uri: params.uri, id: requestId })),
     ),
   );
@@ -176,7 +176,7 @@ async function takenBySdk(parts: McpParts, { headers, message, caller, version, 
   }
 }
 
-async function told<Result>(onBug: OnBug, handle: () => Promise<Result>): Promise<Result> {
+async function withRpcErrors<Result>(onBug: OnBug, handle: () => Promise<Result>): Promise<Result> {
   try {
     return await handle();
   } catch (thrown) {

@@ -24,9 +24,9 @@ export const CLUSTER_OPERATIONS = [
     input: {
       query: z
         .object({
-          without: several(NodeId).describe('Nodes that leave; may be there several times.'),
+          without: several(NodeId).describe('Nodes that leave; may be repeated.'),
           join: several(joiningNodes).describe(
-            'Nodes that join, as `tags=gpu,count=2`; may be there several times. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight.',
+            'Nodes that join, as `tags=gpu,count=2`; may be repeated. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight.',
           ),
         })
         .refine(({ join = [] }) => join.reduce((sum, { count }) => sum + count, 0) <= MOST_JOINING, {

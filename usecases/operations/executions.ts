@@ -111,7 +111,7 @@ export const EXECUTION_OPERATIONS = [
     name: 'executions.why',
     summary: 'Say why an execution waits, or why it ended so',
     description:
-      'The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so.',
+      'The chain of causes, ending with the last cause, as links and as one sentence (docs/reference/why.md). For an ended run: why it ended so.',
     access: 'read',
     input: { params: ExecutionIdParams },
     answer: Why,

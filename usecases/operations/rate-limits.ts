@@ -31,7 +31,7 @@ const OverrideBody = z
     tenant,
     subject: subject.optional().describe('Without it the rates are those of each user of the tenant.'),
     rates: OverrideRates.describe(
-      'As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away.',
+      'Fields as in `spec.rate_limits.users`. An absent field keeps the rate of the settings; null removes the limit.',
     ),
   })
   .meta({ id: 'RateOverrideRequest' });
@@ -117,7 +117,7 @@ export const RATE_LIMIT_OPERATIONS = [
     name: 'rate_limits.put_override',
     summary: 'Set the rates of a user or a tenant, on every node within 2 s',
     description:
-      'Instead of what was set for it before. A user’s rates count before its tenant’s, those before its tier’s.',
+      'Replaces the earlier override. Rates of a user win over those of its tenant, and these over those of its tier.',
     access: 'operate',
     input: { body: OverrideBody },
     answer: OverrideAnswer,

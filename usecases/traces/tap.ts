@@ -73,7 +73,7 @@ export function createTapApi(parts: TapParts): TapApi {
     async open(viewer, filter, options) {
       const { tenant } = viewer;
       if ((open.get(tenant) ?? 0) >= MOST_TAPS) {
-        const why = `This tenant has ${MOST_TAPS} taps open here, as many as it may.`;
+        const why = `This tenant has ${MOST_TAPS} taps open on this node, the maximum. Close one first.`;
         throw new SvcError('rate_limited', why, { retryAfterMs: 5_000 });
       }
       count(open, tenant, 1);

@@ -11,7 +11,7 @@ import { readContexts, type SavedContexts, writeContexts } from '../../saved-con
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
-/** `svc login`, `svc logout` and `svc context …`: nodes that commands call without being told each time. */
+/** `svc login`, `svc logout` and `svc context …`: saved nodes, which commands call without --url and a token. */
 export function login(program: Command): void {
   program
     .command('login')

@@ -61,7 +61,7 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
       )}
       {refinement !== null && (
         <details>
-          <summary>What the next attempt was told</summary>
+          <summary>What the next attempt received</summary>
           <LongText text={refinement} name={`refinement-${number}`} />
         </details>
       )}

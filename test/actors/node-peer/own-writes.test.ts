@@ -71,7 +71,7 @@ test('a node that the full fleet refuses is deregistered again and gets the reas
     if (type === 'Deregister') return { accepted: true, word: null };
     throw new SvcError('failed_precondition', 'the fleet has 10000 registered nodes, the maximum; remove one first');
   });
-  await assert.rejects(register(peers), { code: 'failed_precondition', message: /10000 nodes/ });
+  await assert.rejects(register(peers), { code: 'failed_precondition', message: /10000 registered nodes/ });
   assert.equal(asked.at(-1), 'node-peer/svc-system/w1 Deregister');
 });
 

@@ -18,12 +18,12 @@ export function schemaTools(late: LateManagement): Tool[] {
     define(schemaGet, async ({ key }) => manifestSchema(key)),
     define(schemaValidate, async ({ kind, manifest_yaml }) => {
       const parsed = await PARSERS[kind](manifest_yaml);
-      return parsed.ok ? { valid: true } : { valid: false, errors: parsed.problems.map(told) };
+      return parsed.ok ? { valid: true } : { valid: false, errors: parsed.problems.map(problemEntry) };
     }),
   ];
 }
 
-const told = ({ path, line, column, message }: Problem) => ({ path, line, column, message });
+const problemEntry = ({ path, line, column, message }: Problem) => ({ path, line, column, message });
 
 type SchemaKey = typeof AGENT_MANIFEST_KEY | typeof WORKFLOW_MANIFEST_KEY;
 

@@ -90,7 +90,7 @@ const schemaOf = (kind: 'agent' | 'workflow') => ({
   summary: `Have ${kind === 'agent' ? 'an agent' : 'a workflow'} written and deployed`,
   description:
     `Says in plain words what the ${kind} should do; an agent writes the manifest, corrects what is refused, and deploys it. ` +
-    'Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed.',
+    'Starts an execution of the authoring agent and answers with its id. Its final output names what was deployed.',
   headers: CallerHeaders.extend({ 'idempotency-key': IdempotencyKey.optional() }),
   body: GenerateBody,
   response: { 200: RunStarted, ...problemSchemas({ style: 'coded', hasBody: true, also: [403, 409] }) },

@@ -41,13 +41,13 @@ function listToolsRoute(app: RestApp, parts: CallerToolParts): void {
     const { tools } = await callerGrant(parts, callerOf(request));
     const found = tools
       .filter(({ name, description }) => `${name}\n${description}`.toLowerCase().includes(wanted))
-      .map((offer) => told(offer, isSet(schemas)));
+      .map((offer) => toolEntry(offer, isSet(schemas)));
     const tool = query === undefined ? ('svc.tools.list' as const) : ('svc.tools.search' as const);
     return { tool, tools: found, total: found.length };
   });
 }
 
-const told = ({ name, description, source, skip_judge, input_schema }: ToolOffer, withSchema: boolean) => ({
+const toolEntry = ({ name, description, source, skip_judge, input_schema }: ToolOffer, withSchema: boolean) => ({
   ...{ name, description, source, skip_judge },
   ...(withSchema ? { input_schema } : {}),
 });

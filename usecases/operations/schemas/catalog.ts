@@ -117,7 +117,7 @@ export const SearchQuery = z.object({
   limit: limitField(10, MOST),
   min_score: shareField.default(0.3).describe('Only hits with at least this score, 0 to 1.'),
   status: z.enum(['deployed', 'paused', 'archived']).optional().describe('Default: deployed and paused.'),
-  label: labels.default([]).describe('`KEY:VALUE`; may be there several times, and all must match.'),
+  label: labels.default([]).describe('`KEY:VALUE`; may be repeated, and all must match.'),
   include_platform_templates: z
     .enum(['true', 'false'])
     .default('true')

@@ -7,7 +7,7 @@ import { ForkedFromSchema, jsonObject } from './fields.ts';
 
 const MOST_VALUES = 32;
 
-/** A parameter that may be there several times. */
+/** A parameter that may be repeated. */
 export const several = <T extends z.ZodType>(value: T) =>
   z
     .preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(value).min(1).max(MOST_VALUES))
@@ -26,13 +26,13 @@ const text = (most: number) => z.string().min(1).max(most);
 
 /** The conditions of a list of runs, as query of a URL. */
 export const runFilterFields = {
-  status: several(z.enum(RUN_STATUSES)).describe('Any of these; may be there several times.'),
+  status: several(z.enum(RUN_STATUSES)).describe('Any of these; may be repeated.'),
   outcome: z.enum(RUN_OUTCOMES).optional().describe('How it ended.'),
   kind: z.enum(RUN_KINDS).optional(),
   name: text(256).optional().describe('Name of the agent or workflow.'),
   version: text(100).optional(),
   label: several(z.string().regex(LABEL, 'expected KEY=VALUE')).describe(
-    '`KEY=VALUE` given at the start; may be there several times, and all must match.',
+    '`KEY=VALUE` given at the start; may be repeated, and all must match.',
   ),
   from: time('Started at this time or later.'),
   to: time('Started before this time.'),
