@@ -17,9 +17,9 @@ export interface BundleOptions {
 }
 
 /**
- * Writes programs in few files instead of one a module, since most of a start is finding and reading modules. What two
- * entries share, and what is loaded only when it is used, gets files of its own in `chunks`. Names stay, and a
- * comment in front of each module says where it comes from, for who reads a stack trace.
+ * Writes programs as few files instead of one for each module, since most of a start is finding and reading modules.
+ * Code that two entries share, and code that is loaded on first use, gets files of its own in `chunks`. Names stay, and
+ * a comment before each module says where it comes from, for readers of stack traces.
  */
 export async function bundle({ entries, into, node, packages }: BundleOptions): Promise<void> {
   const { outputFiles } = await build({
@@ -57,7 +57,7 @@ const THREAD = /^import .*\bparentPort\b.* from 'node:worker_threads'/m;
 const PACKAGES_TOO = {
   conditions: [],
   mainFields: ['main'],
-  // An import of Undici, which is no ES module, would find no names in a bundle.
+  // Undici is no ES module, so an import of it in a bundle would find no names.
   external: ['undici', 'ssh2', 're2-wasm', 'mongodb-client-encryption', 'kerberos', 'snappy', 'socks', 'aws4'],
   // For packages that are no ES modules.
   banner: {
@@ -80,7 +80,7 @@ function modules(): Plugin {
   };
 }
 
-/** Of a package that is no ES module a bundle has no names, only what it exports as a whole. */
+/** A bundle has no names of a package that is no ES module, only the whole export. */
 const PACKAGE_IMPORT = /(?<!typeof )\bimport\(('[^'.][^']*')\)/g;
 const WITH_NAMES = 'import($1).then((loaded) => ({ ...loaded.default, ...loaded }))';
 const STACKS = join(ROOT, 'runtime', 'kit', 'disposable-stacks.ts');

@@ -3,7 +3,7 @@ export type JsonObject = { readonly [key: string]: unknown };
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A member as text; empty when it is absent, as in answers of older and newer nodes. */
+/** A member as text; empty when it is absent, as in answers of nodes of other versions. */
 export function textOf(value: unknown, key: string): string {
   const member = isObject(value) ? value[key] : undefined;
   if (typeof member === 'string') return member;

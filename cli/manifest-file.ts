@@ -37,7 +37,7 @@ async function kindIn(text: string): Promise<ManifestKind | undefined> {
   return KINDS[textOf(await documentIn(text), 'kind')];
 }
 
-/** The document as JSON; empty where it cannot be read, which its parser says better. */
+/** The document as JSON; empty when it cannot be read: the parser of its kind reports that more precisely. */
 async function documentIn(text: string): Promise<JsonObject> {
   const { parseDocument } = await import('yaml');
   const document = parseDocument(text);
@@ -46,8 +46,9 @@ async function documentIn(text: string): Promise<JsonObject> {
 }
 
 /**
- * Whether a YAML file is something else beside manifests: the configuration of a node, or of another program. One that cannot be
- * read, or that names our apiVersion or kinds, is not: its problems are to be said.
+ * Whether a YAML file found beside manifests is something else: the configuration of a node, or of another program. A
+ * file that cannot be read, or that names our apiVersion or kinds, counts as a manifest, so that its problems are
+ * reported.
  */
 export async function isOtherYaml({ text }: ManifestText): Promise<boolean> {
   const [{ parseDocument }, { API_GROUP }] = await Promise.all([import('yaml'), import('../manifests/metadata.ts')]);

@@ -17,8 +17,8 @@ export async function agentId(client: NodeClient, nameOrId: string): Promise<str
 const NAMES_PAGE = '1000';
 
 /**
- * What `read` gives; a name that does not exist is said with the deployed one that is nearest to it. `read` may be refused for
- * another reason as well, which is thrown unchanged.
+ * Returns what `read` returns. When the name does not exist, throws an error that names the nearest deployed name. When
+ * `read` is refused for another reason, that error is thrown unchanged.
  */
 export async function named<T>(
   client: NodeClient,

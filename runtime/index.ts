@@ -29,7 +29,7 @@ export { type Json, type JsonObject, jsonField } from './json.ts';
 export type { RuntimeSettings } from './runtime-settings.ts';
 export type { MailboxClient };
 
-/** Adapters of the ports, open. `svc-runtime/testing/stores` has the suites that show what each has to promise. */
+/** Open adapters of the ports. `svc-runtime/testing/stores` has the contract suites that an adapter must pass. */
 export type RuntimeStores = Pick<OpenStores, 'store' | 'documents' | 'blobs' | 'effects'>;
 
 export interface RuntimeOptions {

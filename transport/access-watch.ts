@@ -1,10 +1,10 @@
 import { type SvcError, toSvcError } from '../runtime/errors.ts';
 import type { OpenStream } from './open-streams.ts';
 
-/** Checks in a row that may fail for another reason than a refusal, such as a store that is away. */
+/** Checks in a row that may fail without a refusal, for example because a store is away. */
 const MOST_UNCHECKED = 10;
 
-/** What a refused check throws; every other error says nothing about the caller. */
+/** Codes of a check that refuses the caller. Every other error says nothing about the caller. */
 const REFUSALS: ReadonlySet<string> = new Set(['unauthenticated', 'forbidden', 'invalid_argument']);
 
 interface WatchOptions {

@@ -21,8 +21,8 @@ export interface StreamOwner {
 }
 
 /**
- * Shares of all streams: the most for one caller, the most for one tenant, the part reserved for tenants with few
- * streams, and up to which share a tenant has few.
+ * Limits as shares of all streams: the most for one caller, the most for one tenant, the reserve for tenants with few
+ * streams, and the share up to which a tenant counts as having few.
  */
 const SHARES = { caller: 0.1, tenant: 0.25, reserve: 0.1, few: 0.01 };
 

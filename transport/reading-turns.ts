@@ -5,7 +5,7 @@ const GROUP = 256;
 
 /** The handle of a socket, which HTTP servers read in place of the socket. */
 interface Handle {
-  /** False while a server does not want to read, since what it has read is not used yet. */
+  /** False while the server does not read, because it has not used what it has read. */
   readonly reading: boolean;
   readStop(): unknown;
   readStart(): unknown;

@@ -28,7 +28,7 @@ interface ApprovalAnswer {
 export interface ApprovalApi {
   /** Pending approvals, oldest first. */
   list(viewer: Viewer, page?: PageAsked): Promise<Page<ApprovalRequest> & { readonly total: number }>;
-  /** Resolves when lists have the approval, so that who learns of it finds it there. */
+  /** Resolves when the lists contain the approval, so that a caller that learns of it from an event finds it there. */
   ensureListed(tenant: string, approvalId: string): Promise<void>;
   /** Null when the approval is unknown, invisible to the viewer, expired, withdrawn or answered. */
   get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
@@ -95,8 +95,8 @@ export function createApprovalApi(parts: {
 }
 
 /**
- * The trace that a pending approval was asked in, for those who may answer it. Without it the rest of the run would be in
- * the trace of the caller who answers.
+ * The trace in which a pending approval was asked, for callers who may answer it. The rest of the run continues in this
+ * trace; otherwise it would continue in the trace of the caller who answers.
  */
 async function traceOf(
   client: Pick<ActorClient, 'read'>,

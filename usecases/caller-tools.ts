@@ -53,7 +53,10 @@ export async function callTool(parts: CallerToolParts, caller: Caller, call: Cal
   }
 }
 
-/** What is held of a call while it waits: thousands do at once, and a grant may list a thousand tools. */
+/**
+ * The part of a call that stays in memory while it waits. Thousands of calls wait at once, and a grant may list a
+ * thousand tools.
+ */
 interface Opened {
   readonly sessionId: string;
   readonly isOffered: boolean;

@@ -112,7 +112,7 @@ export function stopWork(running: RunningExecution, reason: string, turn: Execut
   return breakOffCalls(running, reason, turn);
 }
 
-/** Stops what the inner loop alone waits for: its program has ended, or goes on without it. */
+/** Stops what only the inner loop waits for. Its program has ended, or continues without the loop. */
 export function stopCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
   const { loop } = running.current;
   for (const wait of loop === undefined ? [] : waitsOfLoop(loop)) stopWait(wait, reason, turn);

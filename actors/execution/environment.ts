@@ -6,10 +6,9 @@ import { usesWorkspace, WORKSPACE, wantsTools } from './plan.ts';
 import type { IdleExecution } from './state.ts';
 
 /**
- * The volumes of an execution, the same for its tools, its program, its container and its validators. An execution with
- * one of these besides a program has a workspace of its own, whose id is the execution's, unless its workflow mounts a
- * volume there (W5).
- * Volumes of this run alone are created on first use.
+ * The volumes of an execution: its tools, its program, its container and its validators all use these. When something
+ * besides a program needs files, the execution has a workspace of its own with the id of the execution, unless its
+ * workflow mounts a volume there (W5). Volumes of this run alone are created on first use.
  */
 export function mountsOf(execution: IdleExecution): ToolMount[] {
   const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;

@@ -156,7 +156,10 @@ type WaitFor<M extends MessageName> = Extract<Wait, { readonly kind: (typeof AWA
 const isFor = <M extends MessageName>(wait: Wait, message: M): wait is WaitFor<M> =>
   AWAITED[message].some((place) => place === wait.kind);
 
-/** What an answer ends; null when it is not awaited: late, repeated, or meant for another iteration. */
+/**
+ * The wait that an answer ends; null when the answer is not awaited: it is late, repeated, or meant for another
+ * iteration.
+ */
 export function awaited<M extends MessageName>(
   state: ExecutionState,
   message: M,
@@ -167,7 +170,7 @@ export function awaited<M extends MessageName>(
   return wait === undefined ? null : { running: state, wait };
 }
 
-/** The running execution when it takes this timer or question, which names no wait, in all that it does; else null. */
+/** The running execution, if it accepts this timer or question, which names no wait; else null. */
 export function taking(state: ExecutionState, message: MessageName): RunningExecution | null {
   if (state.status !== 'running') return null;
   const awaiting: readonly Place[] = AWAITED[message];

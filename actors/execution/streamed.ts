@@ -92,7 +92,8 @@ function append(streamed: StreamedText, chunk: string): { streamed: StreamedText
 }
 
 /**
- * 96 bits: a collision would only hide a difference from the stream. UTF-16, so that half a surrogate pair is not lost.
+ * 96 bits of the hash: a collision would only hide a difference from what was streamed. Hashed as UTF-16, so that half
+ * of a surrogate pair counts too.
  */
 function hash(segment: string): string {
   return createHash('sha256').update(segment, 'utf16le').digest('base64url').slice(0, 16);

@@ -126,7 +126,7 @@ function missingIn({ capabilities }: RosterEntry, required: Requirement): ErrorD
   return missing;
 }
 
-/** What the best candidate lacks: the shortest list of things that an operator can add. */
+/** What the most suitable worker lacks: the shortest list of things that an operator can add. */
 function leastMissing(workers: readonly Worker[], required: Requirement): ErrorDetail[] {
   const lists = workers.map(({ entry }) => missingIn(entry, required));
   return lists.reduce((least, one) => (one.length < least.length ? one : least));
@@ -136,8 +136,8 @@ function leastMissing(workers: readonly Worker[], required: Requirement): ErrorD
 const MOST_COUNTERS = 256;
 
 /**
- * Numbers the calls of RouteExecution, for each requirement on its own: with one counter, two callers that alternate
- * would each get every second worker only. Apart from the roster, since it changes with every call.
+ * Numbers the calls of RouteExecution for each requirement separately: with one counter, two callers that alternate
+ * would each get only every second worker. The counters are not in the roster because they change with every call.
  */
 export const fleetRotation = defineActor({
   kind: 'fleet-rotation',

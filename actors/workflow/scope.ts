@@ -81,6 +81,6 @@ export const CONTAINERS = 'svc.dev/containers';
 export const isSealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
   own(metadata.annotations, CONTAINERS) === 'sealed';
 
-/** Whether the annotation has another value, which would look like protection and be none. */
+/** Whether the annotation has a value other than `sealed`, which would look like protection without being one. */
 export const isBadlySealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
   (own(metadata.annotations, CONTAINERS) ?? 'sealed') !== 'sealed';

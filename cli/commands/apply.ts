@@ -189,7 +189,7 @@ async function agentPath(client: NodeClient, name: string): Promise<string> {
   return agent === null ? '' : `/v1/agents/${textOf(agent, 'agent_id')}`;
 }
 
-/** Null for what is not deployed; an empty path is. */
+/** Reads what is deployed at a path; null when nothing is, and for an empty path. */
 async function found(client: NodeClient, path: string, version?: string): Promise<JsonObject | null> {
   if (path === '') return null;
   try {

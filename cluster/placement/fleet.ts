@@ -54,8 +54,8 @@ export class Fleet {
   }
 
   /**
-   * Those of the needs that some member of the pool has and another one has not: work with them is placed by them. A need that
-   * none has is no reason to wait: the work itself says what is missing.
+   * The needs that some member of the pool has and another one lacks: work with these needs is placed by them. A need
+   * that no member has is no reason to wait; the work itself reports what is missing.
    */
   scarceIn(pool: string, needs: readonly string[]): readonly string[] {
     const offers = this.members.flatMap((member) =>

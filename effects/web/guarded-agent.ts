@@ -17,8 +17,8 @@ const MAX_ADDRESSES = 64;
 const MAX_HEADER_BYTES = 32 * 1_024;
 
 /**
- * Resolves a host once and checks each address. Throws `forbidden` if one of them is not public, `unavailable` if there is
- * none.
+ * Resolves a host once and checks each address. Throws `forbidden` if one of them is not public, `unavailable` if the
+ * name has no address.
  */
 export async function resolveChecked(
   host: string,

@@ -11,7 +11,7 @@ import {
   traceHeaders,
 } from '../tracing/trace-context.ts';
 
-/** What calls made now follow from. */
+/** The context of calls that are made now: what they follow from. */
 interface Causing {
   /** Id of the message whose turn requested the effect; null for a call from outside. */
   readonly cause: string | null;
@@ -87,7 +87,10 @@ interface Followed {
   readonly traceContext?: TraceContext;
 }
 
-/** Where a call made now belongs. Outside of effects, and for a call in another trace, it begins a trace. */
+/**
+ * The trace and cause of a call that is made now. Outside of effects, and for a call in another trace, it begins a
+ * trace.
+ */
 export function followsFrom(
   asked: {
     readonly cause?: string | undefined;

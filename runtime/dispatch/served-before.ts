@@ -12,19 +12,20 @@ interface ServedBeforeParts {
 interface Before {
   readonly lease: Lease<Partition>;
   readonly progress: Progress;
-  /** The store was asked, and had lost nothing by then. */
+  /** The store was asked, and had lost nothing until then. */
   isAsked: boolean;
 }
 
 /**
- * The partitions that this node served before. A store that lost its last writes (a failover to a replica that was
- * behind, a restored backup) returns them at an earlier position, and only the node that served them knows that. It says
- * so, once for each partition, when it serves the partition again, or when another node took it meanwhile.
+ * Remembers how far this node had served partitions. A store that lost its last writes (after a failover to a replica
+ * that was behind, or a restored backup) has them at an earlier position, and only the node that served them knows
+ * that. The class reports it once for each partition: when the node serves the partition again, or when another node
+ * took it meanwhile.
  */
 export class ServedBefore {
   readonly #parts: ServedBeforeParts;
   readonly #before = new Map<Partition, Before>();
-  /** Partitions that were compared when this node took them: documents know no more. */
+  /** Partitions that were compared when this node took them. Documents cannot say more about them. */
   readonly #compared = new Set<Partition>();
 
   constructor(parts: ServedBeforeParts) {
@@ -47,8 +48,9 @@ export class ServedBefore {
   }
 
   /**
-   * Says how many actors documents have in a later state, in partitions that this node did not serve before: their last
-   * holder may have ended. Documents lag, so this is a lower bound; a last holder that lives says it exactly.
+   * Reports how many actors documents have in a later state, for partitions that this node did not serve before: their
+   * last holder may have ended. Documents lag, so the number is a lower bound; a last holder that is alive reports the
+   * exact one.
    */
   compared(cursor: number, ahead: ReadonlyMap<Partition, number>): void {
     for (const [partition, actors] of ahead) {

@@ -26,8 +26,8 @@ import {
 } from './effect-runner-report.ts';
 
 /**
- * Why a running attempt is aborted. `unwanted`: the store reported a cancel. `gone`: cancelled, settled or taken over;
- * the lost claim says no more. `cut`: as if this process had died, nothing is reported.
+ * Why a running attempt is aborted. `unwanted`: the store reported a cancel. `gone`: the claim was lost because the
+ * effect was cancelled, settled or taken over. `cut`: the process behaves as if it had died, and reports nothing.
  */
 type AbortCause = 'unwanted' | 'gone' | 'cut' | 'timeout' | 'shutdown';
 

@@ -21,11 +21,11 @@ interface TenantShare extends Share {
 }
 
 /**
- * Places for effects, shared between tenants, and within a tenant between its flows (agents, workflows). While several
- * are active, each may hold at most three times as many places as are free. One alone can then hold two thirds to three
- * quarters, and a place is left for the next. While only one is active it may hold all but a sixteenth (at each of the
- * two levels), so that a new one finds a place even when the running effects hang. A flow that holds nothing may use
- * what its tenant has left.
+ * Shares the places for effects between tenants, and within a tenant between its flows (agents, workflows). While
+ * several are active, each may hold at most three times as many places as are free: one of them can then hold two
+ * thirds to three quarters, and a place is left for the next. While only one is active it may hold all but a sixteenth
+ * (at each of the two levels), so that a new one finds a place even when the running effects hang. A flow that holds
+ * nothing may use any place that its tenant has left.
  */
 export class FairPlaces {
   readonly #now: () => number;

@@ -41,8 +41,8 @@ const GONE = 0xffffffff;
 
 /**
  * Merges the runs of this node in the background, one merge at a time, page by page, so that a look-up reads few runs
- * (decision 0037). Keys of segments that retention removed are dropped on the way. A merge that is cut off leaves an open
- * run, which the next start deletes; one that happened twice leaves keys twice, which readers do not notice.
+ * (decision 0037). It drops keys of segments that retention removed. A merge that is interrupted leaves an open run,
+ * which the next start deletes. A merge that happened twice leaves duplicate keys, which readers ignore.
  */
 export class KeyMerge {
   readonly #parts: KeyMergeParts;

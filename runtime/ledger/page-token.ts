@@ -114,7 +114,7 @@ export function encodeToken({ done, upTo, last }: Token): string {
     round,
     read: done.named.get(writer) ?? done.floor,
   }));
-  // Those of which some rounds are read and some are not are named in any case: a floor says nothing of them.
+  // Writers of which some rounds are read and some are not are always named: a floor says nothing about them.
   const isPart = ({ round, read }: (typeof rows)[number]): boolean => read > 0 && read < round;
   rows.sort((a, b) => Number(isPart(b)) - Number(isPart(a)) || b.round - a.round);
   const others = rows.slice(MOST_WRITERS);

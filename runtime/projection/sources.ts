@@ -94,7 +94,7 @@ export class Sources {
     const bytes = sizeOf(pending);
     source.bytes += bytes;
     this.#bytes += bytes;
-    // Documents have been unavailable for long: commits that do not fit into memory wait in the journal.
+    // Documents have been unavailable for so long that memory is full: further commits wait in the journal.
     if (this.#bytes > MAX_BYTES) {
       this.#bytes -= source.bytes;
       source.recorded?.clear();

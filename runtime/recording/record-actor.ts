@@ -19,7 +19,7 @@ export interface RecordParts {
   readonly open?: (actor: ActorSnapshot) => Promise<Pick<OpenLine, 'timers' | 'effects'>>;
 }
 
-/** What the one who records may see. */
+/** What the caller who records may see. */
 export interface RecordedFor {
   /** Takes secrets out of a value. Returns the same value when there are none. */
   mask(value: Json): Json;

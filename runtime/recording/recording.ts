@@ -122,7 +122,7 @@ export interface RecordedActor {
   readonly line: ActorLine;
   readonly events: EventLine[];
   readonly deliveries: DeliveryLine[];
-  /** Deliveries that are missing, because the one who recorded may not see them. */
+  /** Deliveries that are missing, because the caller who recorded may not see them. */
   hidden: number;
 }
 

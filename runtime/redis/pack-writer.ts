@@ -11,7 +11,7 @@ import type { ServerTimes } from './wake-ups.ts';
 /** Limits of a pack. It goes through Redis as one text, and a larger one would take too long. */
 const MOST_MESSAGES = 256;
 const MOST_CHARACTERS = 128 * 1024;
-/** How long an append of unknown outcome is remembered after its caller last asked. */
+/** How long an append of unknown outcome is remembered after a caller last asked for it. */
 const DOUBT_MS = 600_000;
 
 /** Answers of `append_pack` that are not message numbers (functions/append_pack.lua). */
@@ -62,11 +62,9 @@ export interface PackWriterParts {
 
 /**
  * Appends fresh messages in packs: all messages that one process sends to a log in one turn of the event loop become
- * one entry (functions/append_pack.lua). Writer and number identify a pack, so no id is kept for its messages.
- *
- * When the outcome of a pack is not known, its writer is given up and the process goes on with a new one. When a caller
- * repeats a message of that pack, the old writer is closed first: the answer says which packs were written, and no
- * other will be.
+ * one entry (functions/append_pack.lua). Writer and number identify a pack, so the ids of its messages are not stored.
+ * When the outcome of a pack is unknown, the process continues under a new writer name. When a caller repeats a message
+ * of that pack, the old writer is closed first: the answer says which of its packs were written, and no other will be.
  */
 export class PackWriter {
   readonly #parts: PackWriterParts;

@@ -101,7 +101,7 @@ export class SqliteActorStore implements ActorStore {
    * them when it continues.
    */
   renewedAt = (): null => null;
-  /** A server that could go back beneath its clients does not exist. */
+  /** There is no server that could return to an older state while its clients run. */
   cameBackAt = async (): Promise<null> => null;
   freeze = (): void => {};
   vouch = (lease: Lease) => this.#read(({ book }) => book.held(lease) !== undefined);

@@ -36,8 +36,8 @@ export function counted(known: TraceCount | undefined, message: Message): TraceC
   const from = message.from === message.to ? null : message.from;
   const now = known !== undefined && leadsTo(trace, known.trace) ? known : null;
   const [heard, unreported] = message.reported ?? [now === null && cause !== null ? 1 : 0, 0];
-  // A late message of an earlier trace knows how long that one was. Those that the sender reports and those that it
-  // knows may be the same: the larger number is sure.
+  // A late message of an earlier trace knows how long that trace was. The deliveries that its sender reports and those
+  // that it knows of may be the same ones, so the larger number is used.
   const count = Math.max((now?.count ?? 0) + unreported, now === null || now.trace === trace ? heard : 0) + 1;
   if (count >= MOST_OF_TRACE) {
     return { trace: nextTrace(now?.trace ?? trace), count: 0, unreported: 0, above: now?.above ?? from };
@@ -77,5 +77,5 @@ export function report(
   return { sends: reporting, known: left === known.unreported ? known : { ...known, unreported: left } };
 }
 
-/** What a record keeps: nothing for a trace with one delivery, of which most actors of calls see no more. */
+/** What a record stores: nothing while the actor has had one delivery of the trace, as most actors of single calls. */
 export const keptCount = (known: TraceCount): TraceCount | undefined => (known.count === 1 ? undefined : known);

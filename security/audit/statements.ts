@@ -50,8 +50,9 @@ interface StatementsParts {
 }
 
 /**
- * States the ends of audit chains: those of this node, and those that other nodes stated about theirs. A node states
- * never less than it has seen, so a chain that was cut or written again differs from the statement of another node.
+ * Signs statements about the ends of audit chains: those of this node, and those that other nodes stated about theirs.
+ * A node never states an earlier end than it has seen, so a chain that was cut or rewritten contradicts the statement
+ * of another node.
  */
 export class Statements {
   readonly #parts: StatementsParts;
@@ -152,14 +153,14 @@ export class Statements {
     if (said === null || said.tenant !== tenant || said.by !== node) {
       return warn(`the audit statement of node ${node}, tenant ${tenant} has no valid signature`, null);
     }
-    // What a node says about others is proof against it alone, but what this node said before holds for itself.
+    // What a node states about others is proof only against that node, but what this node itself stated before holds.
     for (const end of said.ends) if (isOwn || end.node === node) await this.#learn(tenant, end.node, end);
     if (isOwn) this.#news.delete(tenant);
   }
 
   /**
-   * Takes a newer end, if the chain in the store still has the end that was known before. Otherwise the known one stays
-   * in all further statements, as proof that the chain was written again.
+   * Accepts a newer end if the chain in the store still contains the end that was known before. Otherwise the known end
+   * stays in all further statements, as proof that the chain was rewritten.
    */
   async #learn(tenant: string, node: string, { sequence, hash }: ChainEnd): Promise<void> {
     if (hash === null) return;

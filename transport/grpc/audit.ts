@@ -12,7 +12,7 @@ import {
 import { RECORDED_METHODS } from '../../usecases/audited-operations.ts';
 import { ERROR_CODE_KEY, statusOf } from './status.ts';
 
-/** A status as interceptors pass it. */
+/** A gRPC status in the form that interceptors pass on. */
 export type Ended = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 interface RecordParts {
@@ -44,9 +44,10 @@ export interface Arrived {
 }
 
 /**
- * The record of one call of a method that changes something, from its admission to its first end. A method tells its end by its
- * status, except where the library, a time-out or the client ends the call before the method has the request, and where the
- * client is gone before the answer: the library drops that answer and asks for no status.
+ * The audit record of one call that changes something, from its admission to its end. Usually the method ends it by its
+ * status. The record ends without the method when the library, a time-out or the client ends the call before the method
+ * has the request, and when the client disconnects before the answer: the library then drops the answer and reports no
+ * status.
  */
 export class CallRecord {
   #begun: { readonly operation: AuditedOperation; readonly arrived: Arrived } | null = null;
@@ -54,7 +55,7 @@ export class CallRecord {
   #isWithMethod = false;
   #hasAnswer = false;
   #isGone = false;
-  /** Null: its client has cancelled it. */
+  /** Why the call ends without its method. Null: the client cancelled it. */
   #why: SvcError | null = null;
 
   /** Begins the record of an admitted call; methods without an entry have none. Throws `unavailable`. */
@@ -66,7 +67,7 @@ export class CallRecord {
     if (this.#isGone) this.#endAlone(statusOf(this.#reason, arrived.trace));
   }
 
-  /** Why the call ends without its method; else its client has cancelled it. */
+  /** Notes why the call ends without its method. Without this the client cancelled it. */
   endsBy(why: SvcError): void {
     this.#why = why;
   }

@@ -3,9 +3,12 @@ import type { Server } from '@grpc/grpc-js';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ReadingTurns } from '../reading-turns.ts';
 
-/** Time that the first steps of the calls of one turn of the event loop may take before the others wait for the next turn, ms. */
+/** Time in one turn of the event loop for the first steps of new calls, ms; further calls begin in the next turn. */
 const TURN_MS = 5;
-/** Calls that begin in one turn: fewer while turns are slow, since what calls do after their first step is in no such time. */
+/**
+ * Most calls that begin in one turn of the event loop. It is lowered while turns are slow, because the work of calls
+ * after their first step is not part of the measured time.
+ */
 const IN_TURN = { least: 5, most: 50 };
 const SLOW_TURN_MS = 20;
 /** Calls that may wait. With more of them no connection is read: each call costs memory before it begins. */

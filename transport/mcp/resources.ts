@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../runtime/json.ts';
 
-/** What a resource is read with: a reading tool, so that grants, limits and audit are those of its calls. */
+/** The reading tool behind a resource, so that the grants, limits and audit of calls apply to it. */
 export interface ResourceRead {
   readonly tool: string;
   readonly arguments: JsonObject;
   readonly mimeType: 'application/json' | 'application/yaml';
-  /** What of the tool's structured result is the content. */
+  /** The part of the tool's structured result that is the content of the resource. */
   readonly contentOf: (result: Json) => string;
 }
 

@@ -81,7 +81,7 @@ async function takenOf(
   { depth, ...call }: Omit<McpCall, 'headers' | 'message'> & { readonly depth: number },
 ): Promise<Taken> {
   const read = await messageOf(request.body, depth);
-  // A call may wait for minutes, and many do at once: what it was read from is not kept that long.
+  // Many calls wait for minutes at once, so the body that a call was read from is released before the wait.
   request.body = undefined;
   if (!('error' in read)) return takenBySdk(mcp, { headers: headersOf(request), message: read.message, ...call });
   const text = JSON.stringify({ jsonrpc: '2.0', error: { code: read.code, message: read.error }, id: null });

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** What strict clients take as a name; one other name makes them refuse all tools of a server. */
+/** The names that strict clients accept. One other name makes them refuse all tools of a server. */
 const MOST_CHARS = 64;
 const HASH_CHARS = 8;
 
@@ -19,7 +19,7 @@ function aliasOf(name: string): string {
   return alias.length <= MOST_CHARS ? alias : marked(name);
 }
 
-/** Two tools whose names differ in what an alias cannot show, or a name that is too long, get a mark of their own. */
+/** Tools whose aliases would be equal, and aliases that would be too long, get a hash as suffix. */
 const marked = (name: string): string =>
   `${name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MOST_CHARS - HASH_CHARS - 1)}_${hash('sha256', name, 'hex').slice(0, HASH_CHARS)}`;
 

@@ -124,7 +124,7 @@ const COMPONENTS: Readonly<Record<string, unknown>> = {
 /** Makes examples of the schemas of one API description. */
 class Examples {
   readonly #schemas: Readonly<Record<string, unknown>>;
-  /** Whether members that are not required stay out. */
+  /** Whether an example omits members that are not required. */
   readonly #isShort: boolean;
 
   constructor(schemas: Readonly<Record<string, unknown>>, isShort: boolean) {

@@ -7,7 +7,7 @@ const FREE = /^\/v1\/webhooks\//;
 
 const MOST_NAME_CHARS = 100;
 
-/** Names of the query parameters of a route; null: it takes all. */
+/** Names of the query parameters of a route; null: the route accepts every name. */
 function namesOf({ url = '', schema }: FastifyRequest['routeOptions']): ReadonlySet<string> | null {
   if (!url.startsWith('/v1/') || FREE.test(url)) return null;
   const query: unknown = schema?.querystring;

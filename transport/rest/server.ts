@@ -140,8 +140,8 @@ function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
 }
 
 /**
- * Cuts connections that would keep a closing server open: a client that never finishes its request, since Node.js stops
- * its time-outs then, and a client that keeps its connection for a next request, which no one would answer.
+ * Closes connections that would keep a closing server open: clients that never finish their request (Node.js stops its
+ * time-outs then), and idle clients that keep the connection for a next request, which the server would not answer.
  */
 function cutLateConnections(app: RestApp, graceMs: number): void {
   const late = setTimeout(() => app.server.closeAllConnections(), graceMs);
@@ -152,20 +152,21 @@ function cutLateConnections(app: RestApp, graceMs: number): void {
   });
 }
 
-/** Refuses a request with two Host headers: a proxy may have gone by the other one (RFC 9112, 3.2). */
+/** Refuses a request with two Host headers: a proxy in front may have routed by the other one (RFC 9112, 3.2). */
 function refuseTwoHosts(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw: { rawHeaders } }, reply) => {
     const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name));
     if (hosts.length <= 1) return;
-    // What follows on this connection is in doubt as well.
+    // The connection is closed: a proxy may have mixed up its following requests as well.
     reply.header('connection', 'close');
     throw new SvcError('invalid_argument', 'host: expected one header');
   });
 }
 
 /**
- * Cuts the connection of a client that has read nothing of an answer for so long: the node holds the rest in memory, and needs no
- * token to be asked for much. Node.js calls back after so long without a byte either way; a call that still works has sent nothing.
+ * Disconnects a client that has read no byte of its answer for `timeoutMs`. The node holds the rest of the answer
+ * in memory, and requests that need no token could make it hold many. The timer of Node.js counts from the last byte in
+ * either direction, so it also fires while a call still works: such a call has sent nothing yet and is left alone.
  */
 function cutUnread(app: FastifyInstance, timeoutMs: number): void {
   app.addHook('onRequest', async (_request, { raw }) => {

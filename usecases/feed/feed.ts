@@ -74,10 +74,10 @@ interface FeedParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Changes without a record for the reader after which it gets its new place. */
+/** After this many changes without a record for the reader it gets its new place. */
 const TELL_PLACE_AFTER = 1_000;
 
-/** What a source gives: its part of the place, and the record if there is one for the reader. */
+/** One result of a source: its part of the reader's place, and the record if the reader gets one. */
 interface Step {
   readonly place?: Place;
   readonly event?: number;
@@ -111,7 +111,7 @@ export function createFeedApi(parts: FeedParts): FeedApi {
       while (!signal.aborted) {
         const { version } = feed;
         const isSameEra = feed.era === era;
-        // The first look reads the log, which says whether the place is there.
+        // The first read goes to the log, which knows whether it still has the place.
         const found = isSameEra ? ((isKnown ? feed.behind(place) : null) ?? (await feed.read(place))) : 'gone';
         if (found === 'gone') {
           place = await parts.log.end(tenant);
@@ -175,7 +175,10 @@ export function createFeedApi(parts: FeedParts): FeedApi {
 
 type Following = { readonly signal: AbortSignal; readonly heartbeatMs: number };
 
-/** Numbers the records of a reader 1, 2, 3 … Its number goes on when it resumes, whatever its filter leaves. */
+/**
+ * Numbers the records of a reader 1, 2, 3 …. When it resumes, the number continues, even if its filter has dropped
+ * records.
+ */
 async function* records(
   steps: AsyncIterable<Step | null>,
   first: FeedPosition,
@@ -231,7 +234,7 @@ function stepOf(viewer: Viewer, { topics, filter }: FeedAsked, change: Shown<Con
   if (content === null) return { record: { name: 'run_removed', content: { id, kind } } };
   if (!('run' in content)) return {};
   if (matches(content.run, filter)) return { record: { name: 'run', content: content.run } };
-  // What never changes does not match: it was never in the reader's list.
+  // A document that never changed did not match: it was never in the reader's list.
   const { kind: wanted, name, version, labels, from, to, tags, text } = filter;
   if (!matches(content.run, { kind: wanted, name, version, labels, from, to, tags, text })) return {};
   return { record: { name: 'run_left', content: { id, kind } } };

@@ -41,7 +41,7 @@ export class TenantFeed<T> {
   /** The newest changes, without gaps, oldest first. */
   #kept: Shown<T>[] = [];
   #end: Place | null = null;
-  /** Rises when the log was set back: places before it are gone. */
+  /** Grows when the log returned to an older state: places of before do not exist any more. */
   #era = 0;
   #version = 0;
   #changed = Promise.withResolvers<void>();
@@ -142,7 +142,7 @@ export class TenantFeed<T> {
     this.#end = last.place;
     this.#kept.push(...page);
     if (this.#kept.length > MOST_KEPT) this.#kept.splice(0, this.#kept.length - MOST_KEPT);
-    // There may be more behind a full page.
+    // A full page may not be the last one.
     if (page.length === MOST_TAKEN) this.#look.resolve();
     return true;
   }

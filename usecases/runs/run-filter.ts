@@ -40,7 +40,7 @@ const STATUSES_OF: Readonly<Record<RunOutcome, readonly RunStatus[]>> = {
   cancelled: ['cancelled'],
 };
 
-/** Statuses that the filter's conditions leave; null for all. */
+/** Statuses that can meet the filter's conditions; null: all. */
 export function statusesOf(filter: RunFilter): readonly RunStatus[] | null {
   const { status, outcome, errorCode, waitReason } = filter;
   if (status === undefined && outcome === undefined && errorCode === undefined && waitReason === undefined) return null;

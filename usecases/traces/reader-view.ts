@@ -8,9 +8,9 @@ const SECRET_MEMBER =
   /(^|[_-]|(?<=[a-z]))(api_?-?key|access_?-?key|private_?-?key|secret_?-?key|token|secret|secret_id|password|passwd|passphrase|credentials?|bearer|authorization|cookie)$/i;
 
 /**
- * Texts that are secrets wherever they stand: API keys of this product, bearer tokens, PEM keys. A PEM key without its
- * end is masked up to the end of the text. Callers write these texts, so no pattern here and below may scan a part of a
- * text again from each of its characters.
+ * Texts that are secrets wherever they occur: API keys of this product, bearer tokens, PEM keys. A PEM key without its
+ * end is masked up to the end of the text. Callers write these texts, so each pattern here and below takes linear time:
+ * none scans a part of the text again from each of its characters.
  */
 const SECRET_TEXT =
   /\bsvc_[A-Za-z0-9_-]{16,}|\b[Bb]earer\s+[A-Za-z0-9._~+/=-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
@@ -58,7 +58,7 @@ function masked(value: Json, isSecret: boolean): Json {
   );
 }
 
-/** A text without secrets that can be told by their form. */
+/** Masks secrets in a text that can be recognised by their form. */
 export function withoutSecrets(text: string): string {
   if (LITERAL.test(text)) return `literal:${REDACTED}`;
   return text.replace(DOTTED, withoutTokens).replace(SECRET_TEXT, REDACTED).replace(URL_CREDENTIALS, `${REDACTED}@`);

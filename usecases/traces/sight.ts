@@ -90,9 +90,9 @@ export class Sight {
   }
 
   /**
-   * The state of an actor that cannot be read, such as one that a newer version wrote, names no owner, so operators alone
-   * see its deliveries. It must not keep the deliveries of other actors from readers. A store that is away is the
-   * caller's to try again.
+   * An actor whose state cannot be read (a newer version wrote it, for example) names no owner, so only operators see
+   * its deliveries; other deliveries stay visible. When the store is away, the error goes to the caller, who may try
+   * again.
    */
   #seesUnreadable(thrown: unknown): boolean {
     if (!(thrown instanceof NewerVersion) && toSvcError(thrown).code === 'unavailable') throw thrown;

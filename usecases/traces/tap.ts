@@ -118,7 +118,8 @@ async function* records(
   const { clock } = parts;
   let saidAt = clock.monotonic();
   while (!signal.aborted) {
-    // A slow reader asks seldom: what was written meanwhile is more than one look reads, and is skipped.
+    // A slow reader asks rarely. When more was written meanwhile than one read returns, the rest is skipped and
+    // counted.
     const { deliveries, skipped } = await tail.read(MOST_AT_ONCE);
     const sight = new Sight(parts, viewer);
     for (let from = 0; from < deliveries.length; from += MOST_TOGETHER) {

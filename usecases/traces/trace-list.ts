@@ -168,7 +168,7 @@ async function holds(
 ): Promise<boolean> {
   const wanted = text.toLowerCase();
   if (texts.some((one) => one.toLowerCase().includes(wanted))) return true;
-  // A search in what readers do not get would tell a secret piece by piece.
+  // Only text that readers may see is searched: otherwise searches could reveal a secret piece by piece.
   const payload = JSON.stringify(shownValue(await payloadOf(payloads, root)).value).slice(0, SEARCHED_CHARS);
   return payload.toLowerCase().includes(wanted);
 }

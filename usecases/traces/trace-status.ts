@@ -15,7 +15,7 @@ export const TRACE_STATUSES = ['running', 'completed', 'failed', 'cancelled'] as
 
 export type TraceStatus = (typeof TRACE_STATUSES)[number];
 
-/** What says how a run stands. */
+/** The ports that know the status of a run. */
 export interface RunStatusParts {
   readonly executions: Pick<ExecutionApi, 'status' | 'hasEnded'>;
   readonly workflows: Pick<WorkflowApi, 'status'>;
@@ -33,13 +33,13 @@ interface Standing {
   readonly endedAt: string | null;
 }
 
-/** Most calls of a caller's trace, beside the first, whose standing is looked up. */
+/** Most calls of a caller's trace, beside the first, whose status is looked up. */
 const MOST_CALLS = 100;
 
 /**
- * How a trace stands. One that a start began, and each in which it goes on, stands as its run does. Any other call has
- * ended when its first message was handled. A trace that a caller chose may hold several calls: it runs while one of them does,
- * has failed when one of them has, and ends with the last.
+ * The status of a trace. A trace that a start began, and each trace in which it continues, has the status of its run.
+ * Any other call ended when its first message was handled. A caller may choose one trace id for several calls: such a
+ * trace is running while one of them runs, has failed when one of them failed, and ends with the last one.
  */
 export async function traceStatus(
   parts: RunStatusParts,
@@ -107,7 +107,7 @@ async function runStanding(
     const ended = TRACE_STATUSES.find((one) => one === status) ?? 'completed';
     return { status: ended, endedAt: ended_at };
   } catch (thrown) {
-    // A run that is unknown, or whose state cannot be read: its deliveries say how it stands.
+    // The status of a run that is unknown or whose state cannot be read, derived from its deliveries.
     if (thrown instanceof NewerVersion || toSvcError(thrown).code !== 'unavailable') return null;
     throw thrown;
   }

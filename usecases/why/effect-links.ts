@@ -17,7 +17,7 @@ interface Found {
   readonly row: EffectRow | undefined;
 }
 
-/** Of several effects, the one that says most about the wait is followed. */
+/** Of several effects, the explanation follows the one that says most about the wait. */
 const rank = ({ row }: Found): number => {
   if (row === undefined) return 3;
   if (row.status === 'started') return 2;

@@ -31,7 +31,7 @@ const stuckLink = (
 
 const MOST_NEAR = 5;
 
-/** Ends the chain when no live node serves a pool; the last cause says which node comes near. */
+/** Ends the chain when no live node serves a pool. The last cause names the node that lacks least. */
 export async function nodeLinks(reading: Reading, pool: string): Promise<void> {
   const { client, fleet } = reading.lookups;
   if (await reading.ask('actors', () => client.isServed(pool))) return;

@@ -114,7 +114,10 @@ export function ProgramChunk(state: ExecutionState, progress: EffectProgress, tu
   return stream(running, progress.attempt, chunk.data.text, turn);
 }
 
-/** In another container than before, the bootstrap that had a command to run is gone with the first. */
+/**
+ * The iteration runs in another container than before, so the bootstrap that had a command to run is gone with the
+ * first one.
+ */
 function inContainer(running: RunningExecution, container_id: string, turn: ExecutionTurn): ExecutionState {
   const before = running.current.container_id;
   if (before === container_id) return running;

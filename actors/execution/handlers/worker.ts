@@ -21,9 +21,9 @@ const Said = z.object({
 type Said = z.output<typeof Said>;
 
 /**
- * An event of the worker that does the run becomes an event of the run. What this worker said before is skipped. Another
- * worker begins again: an iteration that the one before left open ends in doubt, and the new ones are numbered behind it.
- * An event that is none of the vocabulary changes nothing.
+ * Makes an event of the worker an event of the run. Events of this worker that were taken before are skipped. Another
+ * worker starts from the beginning: an iteration that the previous one left open ends in doubt, and the new iterations
+ * are numbered after it. An event with an unknown name changes nothing.
  */
 export function WorkerSaid(state: ExecutionState, progress: EffectProgress, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'WorkerSaid', progress.effectId);

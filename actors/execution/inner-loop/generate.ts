@@ -62,8 +62,8 @@ function runningIteration(state: ExecutionState, iteration: number, turn: Execut
 }
 
 /**
- * The same request again. A loop that failed for a reason that may pass tries again. Behind an open dispatch it means
- * that the bootstrap which had the command is gone.
+ * A repeated request. A loop that failed for a reason that may pass is tried again. When a dispatch is open, the repeat
+ * means that the bootstrap which had the command is gone.
  */
 function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
   if (loop.phase === 'failed') {
@@ -79,7 +79,7 @@ function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): Exec
   return continueLoop(doubtDispatch(running, turn), turn);
 }
 
-/** A loop that got no grant has no round, and counts as one. */
+/** A loop that failed before its grant has no round; it counts as one round. */
 const roundsOf = ({ earlier_rounds, round }: Loop): number => earlier_rounds + Math.max(1, round);
 
 /** Takes back the failed round, which is asked again. */

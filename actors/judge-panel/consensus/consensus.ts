@@ -31,9 +31,9 @@ const bestOfN: Strategy = {
   conclude: (verdicts, rule) => weightedAverage.conclude(ranked(verdicts).slice(0, rule.n), rule),
 
   /**
-   * Of the missing judges some, `joined` of them, end among the best. They push out as many of the worst; to do so each
-   * has a product, and so a score, of at least the best one pushed out. A mean with scores that are all as low, or all
-   * as high, as they can be is at its bounds with the heaviest or the lightest judges.
+   * Bounds the mean when `joined` of the missing judges end among the best `n`. They displace as many of the worst, so
+   * their products, and therefore their scores, are at least those of the best one that is displaced. With scores that
+   * are all as low, or all as high, as possible, the mean is at its bounds with the heaviest or the lightest judges.
    */
   reach(verdicts, missing, { n = Number.POSITIVE_INFINITY }) {
     const best = ranked(verdicts);
@@ -233,9 +233,9 @@ export function reachConsensus(verdicts: readonly Verdict[], rule: ConsensusRule
 }
 
 /**
- * Whether no answer of the missing judges, and no missing answer, can change on which side of the threshold the score
- * ends or whether the outcome is valid. `missing` are their weights. It may miss a decided case, and never claims an
- * open one.
+ * Whether the outcome is decided: no answer of the missing judges, and no missing answer, can move the score across the
+ * threshold or change whether the outcome is valid. `missing` are their weights. It may say no in a decided case, but
+ * never says yes in an open one.
  */
 export function isDecided(verdicts: readonly Verdict[], missing: readonly number[], rule: ConsensusRule): boolean {
   if (missing.length === 0) return true;

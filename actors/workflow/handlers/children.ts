@@ -37,8 +37,8 @@ export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn:
 }
 
 /**
- * fire_and_forget goes on once the child runs and its start is settled: a start still under way would be cancelled at
- * the end of this run, and the child with it.
+ * `fire_and_forget` continues once the child runs and the effect of its start is settled. If the run ended before that,
+ * the start would be cancelled, and the child with it.
  */
 function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
   const { awaiting, ...run } = state;

@@ -98,10 +98,10 @@ function known({ contexts }: SavedContexts, name: string): string {
   );
 }
 
-/** Of a command that calls no node: a context that does not exist must not keep it from being mended. */
+/** For commands that call no node: a context that does not exist must not prevent its repair. */
 const formatOf = (command: Command) => contextOf(command, { ...process.env, SVC_URL: 'http://127.0.0.1' }).output;
 
-/** Asked for on a terminal without showing what is typed; elsewhere none. */
+/** Asks for the token on a terminal, without echo. Empty when standard input is no terminal. */
 async function askKey(): Promise<string> {
   if (!process.stdin.isTTY) return '';
   process.stderr.write('Token or API key (empty: none): ');

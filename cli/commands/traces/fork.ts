@@ -109,7 +109,7 @@ async function forkAll(context: CliContext, options: ForkOptions, changes: JsonO
   if (refused > 0) throw new CliFailure(EXIT.conflict, `${refused} of ${counted(runs.length, 'run')} were not forked`);
 }
 
-/** A run that cannot be forked does not keep the others from it; a node that is away does. */
+/** A run that cannot be forked does not stop the others; a node that is away does. */
 async function forkedOrRefused(context: CliContext, run: string, key: string, json: JsonObject): Promise<JsonObject> {
   try {
     const answer = await forked(context, run, key, json);

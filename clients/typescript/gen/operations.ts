@@ -605,7 +605,7 @@ export type FeedEvent = {
     readonly reason: string;
   };
 } | {
-  /** Nothing for this reader; its id is a newer place to resume from. */
+  /** A record without content, whose id is a newer place to resume from. */
   readonly place: Readonly<Record<string, unknown>>;
 } | {
   /** A run that began or changed and meets the conditions. */
@@ -1036,7 +1036,7 @@ export type RateOverrideRequest = {
   readonly tenant: string;
   /** Without it the rates are those of each user of the tenant. */
   readonly subject?: string;
-  /** As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away. */
+  /** Fields as in `spec.rate_limits.users`. An absent field keeps the rate of the settings; null removes the limit. */
   readonly rates: Rates;
 };
 
@@ -2078,7 +2078,7 @@ export interface SvcClient {
       readonly min_score?: number;
       /** Default: deployed and paused. */
       readonly status?: "deployed" | "paused" | "archived";
-      /** `KEY:VALUE`; may be there several times, and all must match. */
+      /** `KEY:VALUE`; may be repeated, and all must match. */
       readonly label?: readonly (string)[];
       /** Built-in ones and those deployed for all tenants. */
       readonly include_platform_templates?: "true" | "false";
@@ -2168,7 +2168,7 @@ export interface SvcClient {
       /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<string>;
-    /** Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/agents/generate`) */
+    /** Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Starts an execution of the authoring agent and answers with its id. Its final output names what was deployed. (`POST /v1/agents/generate`) */
     generate(input: {
       readonly body: GenerateRequest;
     }, options?: CallOptions): Promise<RunStarted>;
@@ -2231,7 +2231,7 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionRemoved>;
-    /** Say why an execution waits, or why it ended so. The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so. (`GET /v1/executions/{id}/why`) */
+    /** Say why an execution waits, or why it ended so. The chain of causes, ending with the last cause, as links and as one sentence (docs/reference/why.md). For an ended run: why it ended so. (`GET /v1/executions/{id}/why`) */
     why(input: {
       /** UUID */
       readonly id: string;
@@ -2312,7 +2312,7 @@ export interface SvcClient {
       readonly min_score?: number;
       /** Default: deployed and paused. */
       readonly status?: "deployed" | "paused" | "archived";
-      /** `KEY:VALUE`; may be there several times, and all must match. */
+      /** `KEY:VALUE`; may be repeated, and all must match. */
       readonly label?: readonly (string)[];
       /** Built-in ones and those deployed for all tenants. */
       readonly include_platform_templates?: "true" | "false";
@@ -2374,7 +2374,7 @@ export interface SvcClient {
       /** Version of the workflow; default: the latest, the one deployed last that is no pre-release. */
       readonly version?: string;
     }, options?: CallOptions): Promise<RunStarted>;
-    /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/workflows/generate`) */
+    /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Starts an execution of the authoring agent and answers with its id. Its final output names what was deployed. (`POST /v1/workflows/generate`) */
     generate(input: {
       readonly body: GenerateRequest;
     }, options?: CallOptions): Promise<RunStarted>;
@@ -2454,7 +2454,7 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionRemoved>;
-    /** Say why a workflow execution waits, or why it ended so. The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so. (`GET /v1/workflows/executions/{id}/why`) */
+    /** Say why a workflow execution waits, or why it ended so. The chain of causes, ending with the last cause, as links and as one sentence (docs/reference/why.md). For an ended run: why it ended so. (`GET /v1/workflows/executions/{id}/why`) */
     why(input: {
       /** UUID */
       readonly id: string;
@@ -2521,7 +2521,7 @@ export interface SvcClient {
   readonly runs: {
     /** List executions of agents and workflows, newest first (`GET /v1/runs`) */
     list(input?: {
-      /** Any of these; may be there several times. */
+      /** Any of these; may be repeated. */
       readonly status?: readonly ("pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled")[];
       /** How it ended. */
       readonly outcome?: "succeeded" | "failed" | "cancelled";
@@ -2529,7 +2529,7 @@ export interface SvcClient {
       /** Name of the agent or workflow. */
       readonly name?: string;
       readonly version?: string;
-      /** `KEY=VALUE` given at the start; may be there several times, and all must match. */
+      /** `KEY=VALUE` given at the start; may be repeated, and all must match. */
       readonly label?: readonly (string)[];
       /** Started at this time or later. */
       readonly from?: string;
@@ -2871,7 +2871,7 @@ export interface SvcClient {
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
-    /** Set the rates of a user or a tenant, on every node within 2 s. Instead of what was set for it before. A user’s rates count before its tenant’s, those before its tier’s. (`PUT /v1/admin/rate-limits/overrides`) */
+    /** Set the rates of a user or a tenant, on every node within 2 s. Replaces the earlier override. Rates of a user win over those of its tenant, and these over those of its tier. (`PUT /v1/admin/rate-limits/overrides`) */
     putOverride(input: {
       readonly body: RateOverrideRequest;
     }, options?: CallOptions): Promise<RateOverride>;
@@ -3000,9 +3000,9 @@ export interface SvcClient {
   readonly cluster: {
     /** Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, over the members of now. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`) */
     plan(input?: {
-      /** Nodes that leave; may be there several times. */
+      /** Nodes that leave; may be repeated. */
       readonly without?: readonly (string)[];
-      /** Nodes that join, as `tags=gpu,count=2`; may be there several times. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight. */
+      /** Nodes that join, as `tags=gpu,count=2`; may be repeated. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight. */
       readonly join?: readonly (string)[];
     }, options?: CallOptions): Promise<ClusterPlan>;
     /** List the partitions with their nodes and loads (`GET /v1/cluster/partitions`) */
@@ -3078,7 +3078,7 @@ export interface SvcClient {
     }>;
     /** Show the configuration that controllers manage for all nodes (`GET /v1/cluster/config`) */
     getConfig(options?: CallOptions): Promise<ManagedConfig>;
-    /** Set the configuration that controllers manage for all nodes. Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat. (`PUT /v1/cluster/config`) */
+    /** Set the configuration that controllers manage for all nodes. The configuration as YAML, or as JSON with the YAML text. Every registered node fetches it with its next heartbeat. (`PUT /v1/cluster/config`) */
     putConfig(input: {
       readonly body: {
         readonly config_yaml: string;
@@ -3491,7 +3491,7 @@ export interface SvcClient {
     stream(input?: {
       /** Default: run and approval; node needs the right to see the fleet. A key needs the scope of each. */
       readonly topic?: readonly ("run" | "approval" | "node")[];
-      /** Any of these; may be there several times. */
+      /** Any of these; may be repeated. */
       readonly status?: readonly ("pending" | "running" | "waiting_for_human_input" | "completed" | "failed" | "cancelled")[];
       /** How it ended. */
       readonly outcome?: "succeeded" | "failed" | "cancelled";
@@ -3499,7 +3499,7 @@ export interface SvcClient {
       /** Name of the agent or workflow. */
       readonly name?: string;
       readonly version?: string;
-      /** `KEY=VALUE` given at the start; may be there several times, and all must match. */
+      /** `KEY=VALUE` given at the start; may be repeated, and all must match. */
       readonly label?: readonly (string)[];
       /** Started at this time or later. */
       readonly from?: string;

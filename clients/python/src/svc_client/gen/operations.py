@@ -387,7 +387,7 @@ class AgentsApi:
         # limit: Maximum number of entries; default 10, at most 100.
         # min_score: Only hits with at least this score, 0 to 1.
         # status: Default: deployed and paused.
-        # label: `KEY:VALUE`; may be there several times, and all must match.
+        # label: `KEY:VALUE`; may be repeated, and all must match.
         # include_platform_templates: Built-in ones and those deployed for all tenants.
         answer: SearchResults = self._sender.json(AGENTS_SEARCH, {"q": q, "limit": limit, "min_score": min_score, "status": status, "label": label, "include_platform_templates": include_platform_templates}, ("q", ), options)
         return answer
@@ -518,7 +518,7 @@ class AgentsApi:
         body: GenerateRequest,
         options: Optional[CallOptions] = None,
     ) -> RunStarted:
-        """Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/agents/generate`)"""
+        """Have an agent written and deployed. Says in plain words what the agent should do; an agent writes the manifest, corrects what is refused, and deploys it. Starts an execution of the authoring agent and answers with its id. Its final output names what was deployed. (`POST /v1/agents/generate`)"""
         answer: RunStarted = self._sender.json(AGENTS_GENERATE, {"body": body}, ("body", ), options)
         return answer
 
@@ -606,7 +606,7 @@ class ExecutionsApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> Why:
-        """Say why an execution waits, or why it ended so. The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so. (`GET /v1/executions/{id}/why`)"""
+        """Say why an execution waits, or why it ended so. The chain of causes, ending with the last cause, as links and as one sentence (docs/reference/why.md). For an ended run: why it ended so. (`GET /v1/executions/{id}/why`)"""
         # id: UUID
         answer: Why = self._sender.json(EXECUTIONS_WHY, {"id": id}, ("id", ), options)
         return answer
@@ -708,7 +708,7 @@ class WorkflowsApi:
         # limit: Maximum number of entries; default 10, at most 100.
         # min_score: Only hits with at least this score, 0 to 1.
         # status: Default: deployed and paused.
-        # label: `KEY:VALUE`; may be there several times, and all must match.
+        # label: `KEY:VALUE`; may be repeated, and all must match.
         # include_platform_templates: Built-in ones and those deployed for all tenants.
         answer: SearchResults = self._sender.json(WORKFLOWS_SEARCH, {"q": q, "limit": limit, "min_score": min_score, "status": status, "label": label, "include_platform_templates": include_platform_templates}, ("q", ), options)
         return answer
@@ -801,7 +801,7 @@ class WorkflowsApi:
         body: GenerateRequest,
         options: Optional[CallOptions] = None,
     ) -> RunStarted:
-        """Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Answers with the execution of that agent, which is followed like all of them; its last output names what was deployed. (`POST /v1/workflows/generate`)"""
+        """Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Starts an execution of the authoring agent and answers with its id. Its final output names what was deployed. (`POST /v1/workflows/generate`)"""
         answer: RunStarted = self._sender.json(WORKFLOWS_GENERATE, {"body": body}, ("body", ), options)
         return answer
 
@@ -883,7 +883,7 @@ class WorkflowExecutionsApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> Why:
-        """Say why a workflow execution waits, or why it ended so. The whole chain to the last cause, which is last, as links and as one sentence: docs/reference/why.md. For one that has ended, why it ended so. (`GET /v1/workflows/executions/{id}/why`)"""
+        """Say why a workflow execution waits, or why it ended so. The chain of causes, ending with the last cause, as links and as one sentence (docs/reference/why.md). For an ended run: why it ended so. (`GET /v1/workflows/executions/{id}/why`)"""
         # id: UUID
         answer: Why = self._sender.json(WORKFLOW_EXECUTIONS_WHY, {"id": id}, ("id", ), options)
         return answer
@@ -986,10 +986,10 @@ class RunsApi:
         options: Optional[CallOptions] = None,
     ) -> RunsListAnswer:
         """List executions of agents and workflows, newest first (`GET /v1/runs`)"""
-        # status: Any of these; may be there several times.
+        # status: Any of these; may be repeated.
         # outcome: How it ended.
         # name: Name of the agent or workflow.
-        # label: `KEY=VALUE` given at the start; may be there several times, and all must match.
+        # label: `KEY=VALUE` given at the start; may be repeated, and all must match.
         # from_: Started at this time or later.
         # to: Started before this time.
         # tag: Tags that its node must have; all must match.
@@ -1409,7 +1409,7 @@ class RateLimitsApi:
         body: RateOverrideRequest,
         options: Optional[CallOptions] = None,
     ) -> RateOverride:
-        """Set the rates of a user or a tenant, on every node within 2 s. Instead of what was set for it before. A user’s rates count before its tenant’s, those before its tier’s. (`PUT /v1/admin/rate-limits/overrides`)"""
+        """Set the rates of a user or a tenant, on every node within 2 s. Replaces the earlier override. Rates of a user win over those of its tenant, and these over those of its tier. (`PUT /v1/admin/rate-limits/overrides`)"""
         answer: RateOverride = self._sender.json(RATE_LIMITS_PUT_OVERRIDE, {"body": body}, ("body", ), options)
         return answer
 
@@ -1599,8 +1599,8 @@ class ClusterApi:
         options: Optional[CallOptions] = None,
     ) -> ClusterPlan:
         """Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, over the members of now. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`)"""
-        # without: Nodes that leave; may be there several times.
-        # join: Nodes that join, as `tags=gpu,count=2`; may be there several times. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight.
+        # without: Nodes that leave; may be repeated.
+        # join: Nodes that join, as `tags=gpu,count=2`; may be repeated. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight.
         answer: ClusterPlan = self._sender.json(CLUSTER_PLAN, {"without": without, "join": join}, (), options)
         return answer
 
@@ -1652,7 +1652,7 @@ class ClusterApi:
         body: Union[ClusterPutConfigBody, str],
         options: Optional[CallOptions] = None,
     ) -> ManagedConfig:
-        """Set the configuration that controllers manage for all nodes. Takes it as YAML, or as JSON that holds it. Every registered node is told with its next heartbeat. (`PUT /v1/cluster/config`)"""
+        """Set the configuration that controllers manage for all nodes. The configuration as YAML, or as JSON with the YAML text. Every registered node fetches it with its next heartbeat. (`PUT /v1/cluster/config`)"""
         answer: ManagedConfig = self._sender.json(CLUSTER_PUT_CONFIG, {"body": body}, ("body", ), options)
         return answer
 
@@ -2171,10 +2171,10 @@ class FeedApi:
     ) -> Iterator[StreamedEvent[FeedEvent]]:
         """Follow the changes of runs, approvals and nodes live. Server-sent events without end. Resume with the id of the last record: nothing in between is missed, on any node. A reader too far behind gets `reset` and reads the lists again. A record may come twice. The conditions are those of the list of runs. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/feed`)"""
         # topic: Default: run and approval; node needs the right to see the fleet. A key needs the scope of each.
-        # status: Any of these; may be there several times.
+        # status: Any of these; may be repeated.
         # outcome: How it ended.
         # name: Name of the agent or workflow.
-        # label: `KEY=VALUE` given at the start; may be there several times, and all must match.
+        # label: `KEY=VALUE` given at the start; may be repeated, and all must match.
         # from_: Started at this time or later.
         # to: Started before this time.
         # tag: Tags that its node must have; all must match.

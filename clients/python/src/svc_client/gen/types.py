@@ -618,7 +618,7 @@ class FeedEventResetReset(TypedDict):
     reason: "str"
 
 class FeedEventPlace(TypedDict):
-    # Nothing for this reader; its id is a newer place to resume from.
+    # A record without content, whose id is a newer place to resume from.
     place: "Dict[str, Any]"
 
 class FeedEventRun(TypedDict):
@@ -1048,7 +1048,7 @@ class RateOverrideRequest(TypedDict):
     tenant: "str"
     # Without it the rates are those of each user of the tenant.
     subject: "NotRequired[str]"
-    # As a block of `spec.rate_limits.users`; what is not said stays as it is, null takes a bound away.
+    # Fields as in `spec.rate_limits.users`. An absent field keeps the rate of the settings; null removes the limit.
     rates: "Rates"
 
 class RateUsage(TypedDict):
