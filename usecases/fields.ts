@@ -122,7 +122,8 @@ const LEAST_POLL_SECONDS = 1;
 
 const timeoutText = `Longest wait; capped at ${MAX_WAIT_SECONDS}.`;
 
-const pollText = 'Interval at which the state is read again in case a wake-up was lost. The end itself is reported at once.';
+const pollText =
+  'Interval at which the state is read again in case a wake-up was lost. The end itself is reported at once.';
 
 const capped = (asked: number): number => Math.min(asked, MAX_WAIT_SECONDS);
 

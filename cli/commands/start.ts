@@ -50,7 +50,10 @@ const camelCase = (flag: string): string =>
 
 function explainOldNode(thrown: unknown): never {
   if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ERR_UNKNOWN_BUILTIN_MODULE') {
-    throw new CliFailure(EXIT.validation, `expected Node.js 22.15 or later, or 24, with node:sqlite; got ${process.version}`);
+    throw new CliFailure(
+      EXIT.validation,
+      `expected Node.js 22.15 or later, or 24, with node:sqlite; got ${process.version}`,
+    );
   }
   throw thrown;
 }

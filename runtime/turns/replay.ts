@@ -202,7 +202,8 @@ class Comparison {
     for (const turn of turns) {
       const now = turn.replayed ?? { outcome: 'deferred' };
       const parts = this.#partsOf(turn.recorded, now);
-      if (parts.length > 0) return { message: turn.message, parts, recorded: outcomeOf(turn.recorded), replayed: outcomeOf(now) };
+      if (parts.length > 0)
+        return { message: turn.message, parts, recorded: outcomeOf(turn.recorded), replayed: outcomeOf(now) };
     }
     return null;
   }

@@ -16,7 +16,8 @@ const TARGET: Cause = {
   name: 'a-model-with-its-most-calls',
   agent: hanging,
   last: { kind: 'target', reason: /silent.*already has the maximum of calls from this node/ },
-  sentence: /for its model, attempt 1 on node \S+: Provider "silent", .* already has the maximum of calls from this node; this one waits for its turn\.$/,
+  sentence:
+    /for its model, attempt 1 on node \S+: Provider "silent", .* already has the maximum of calls from this node; this one waits for its turn\.$/,
 };
 
 /** A command behind an approval: the test says when it is asked for. */

@@ -100,7 +100,8 @@ const setConfigSchema = {
   operationId: 'cluster.put_config',
   tags: ['cluster'],
   summary: 'Set the configuration that controllers manage for all nodes',
-  description: 'The configuration as YAML, or as JSON with the YAML text. Every registered node fetches it with its next heartbeat.',
+  description:
+    'The configuration as YAML, or as JSON with the YAML text. Every registered node fetches it with its next heartbeat.',
   headers: CallerHeaders,
   body: { content: { 'application/json': { schema: ManagedConfigBody }, 'application/yaml': { schema: YamlBody } } },
   response: { 200: ManagedConfigAnswer, ...problemSchemas({ style: 'coded', hasBody: true, also: [422] }) },
