@@ -6,7 +6,7 @@
 export interface Documents {
   open(): Promise<void>;
   close(): Promise<void>;
-  /** Opens a collection and creates its missing indexes. */
+  /** Opens a collection. Its missing indexes are created before its first read or write. */
   collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>>;
 }
 

@@ -24,11 +24,11 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
   readonly #spec: CollectionSpec;
   readonly #writes: VersionedWrites;
 
-  constructor(session: MongoSession, spec: CollectionSpec, writes: (rows: Rows) => VersionedWrites) {
+  constructor(session: MongoSession, rows: Rows, spec: CollectionSpec, writes: VersionedWrites) {
     this.#session = session;
-    this.#rows = session.rows(spec.name);
+    this.#rows = rows;
     this.#spec = spec;
-    this.#writes = writes(this.#rows);
+    this.#writes = writes;
   }
 
   async insert(doc: T): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { type IndexDescription, MongoServerError } from 'mongodb';
 import { checkSpec } from '../documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../documents.ts';
+import { Lazy } from '../kit/lazy.ts';
 import { MongoCollection, uniqueField } from './collection.ts';
 import { MongoConnection, type MongoOptions } from './connection.ts';
 import { type RowLock, RowLocks, SerialisedWrites } from './serialised-writes.ts';
@@ -42,7 +43,7 @@ function indexesOf(spec: CollectionSpec): IndexDescription[] {
  */
 async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): Promise<void> {
   const present = await rows
-    .ask((all) => all.indexes())
+    .look((all) => all.indexes())
     .catch((error: unknown) => {
       if (error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND) return [];
       throw error;
@@ -53,6 +54,21 @@ async function createMissing(rows: Rows, indexes: readonly IndexDescription[]): 
   }
 }
 
+/** Rows of a collection whose indexes are created before its first call. */
+function onceMade(rows: Rows, made: Lazy<void>): Rows {
+  return {
+    namespace: rows.namespace,
+    async ask(call) {
+      await made.get();
+      return rows.ask(call);
+    },
+    async look(call) {
+      await made.get();
+      return rows.look(call);
+    },
+  };
+}
+
 /**
  * Documents in MongoDB: only idempotent writes of single documents, no transactions, no TTL indexes, no change streams.
  */
@@ -61,6 +77,8 @@ export class MongoDocuments implements Documents {
   readonly #rowLocks: RowLocks;
   readonly #asked: boolean | undefined;
   #atomicUpdates = true;
+  /** The creation of indexes, by specification: parts of a node open the same collections, and some use none of them. */
+  readonly #made = new Map<string, Lazy<void>>();
 
   constructor(options: MongoDocumentsOptions) {
     this.#connection = new MongoConnection(options);
@@ -83,6 +101,7 @@ export class MongoDocuments implements Documents {
   }
 
   close(): Promise<void> {
+    this.#made.clear();
     return this.#connection.close();
   }
 
@@ -94,9 +113,19 @@ export class MongoDocuments implements Documents {
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
     const { session } = this.#connection;
-    await session.run(() => createMissing(session.rows(spec.name), indexesOf(spec)));
-    return new MongoCollection<T>(session, spec, (rows) =>
-      this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, this.#rowLocks),
-    );
+    const rows = onceMade(session.rows(spec.name), this.#creation(spec));
+    const writes = this.#atomicUpdates ? new AtomicWrites(rows) : new SerialisedWrites(rows, this.#rowLocks);
+    return new MongoCollection<T>(session, rows, spec, writes);
+  }
+
+  #creation(spec: CollectionSpec): Lazy<void> {
+    const key = JSON.stringify(spec);
+    const known = this.#made.get(key);
+    if (known !== undefined) return known;
+    const { session } = this.#connection;
+    // A failure is made public here: a writer would take that of a unique index for one of its own document.
+    const creation = new Lazy(() => session.run(() => createMissing(session.rows(spec.name), indexesOf(spec))));
+    this.#made.set(key, creation);
+    return creation;
   }
 }

@@ -46,7 +46,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   readonly #group: GroupCommit;
   readonly #spec: CollectionSpec;
   readonly #table: string;
-  readonly #get: StatementSync;
+  #get: StatementSync | undefined;
 
   constructor(database: DatabaseSync, group: GroupCommit, spec: CollectionSpec) {
     const table = tableOf(spec.name);
@@ -54,8 +54,6 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
     this.#group = group;
     this.#spec = spec;
     this.#table = table;
-    this.#get = database.prepare(`SELECT ${DOCUMENT_COLUMNS} FROM ${table} WHERE tenant = ? AND id = ?`);
-    this.#get.setReturnArrays(true);
   }
 
   async insert(doc: T): Promise<boolean> {
@@ -76,21 +74,21 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
 
   async get(tenant: string, id: string): Promise<T | null> {
     checkKey(tenant, id);
-    const row = this.#group.read(() => this.#get.get(tenant, id));
+    const row = await this.#group.read(() => this.#prepared().get(tenant, id));
     return row === undefined ? null : documentOfRow(row);
   }
 
   async find(find: Find): Promise<T[]> {
-    return this.#select(find, DOCUMENT_COLUMNS).map((row) => documentOfRow<T>(row));
+    return (await this.#select(find, DOCUMENT_COLUMNS)).map((row) => documentOfRow<T>(row));
   }
 
   async findStored(find: Find): Promise<Stored[]> {
-    return this.#select(find, STORED_COLUMNS).map(storedOfRow);
+    return (await this.#select(find, STORED_COLUMNS)).map(storedOfRow);
   }
 
   async count(query: Query): Promise<number> {
     const count = readyCountOf(this.#spec, query) ?? countOf(this.#table, query);
-    const row = this.#group.read(() => this.#database.prepare(count.text).get(...count.values));
+    const row = await this.#group.read(() => this.#database.prepare(count.text).get(...count.values));
     return Number(row?.n ?? 0);
   }
 
@@ -111,13 +109,22 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
 
   async total(query: Query, field: string): Promise<number> {
     const total = totalOf(this.#table, query, field);
-    const row = this.#group.read(() => this.#database.prepare(total.text).get(...total.values));
+    const row = await this.#group.read(() => this.#database.prepare(total.text).get(...total.values));
     return Number(row?.n ?? 0);
   }
 
   async tenants(): Promise<string[]> {
-    const rows = this.#group.read(() => this.#database.prepare(tenantsOf(this.#table)).all());
+    const rows = await this.#group.read(() => this.#database.prepare(tenantsOf(this.#table)).all());
     return rows.map(({ tenant }) => String(tenant));
+  }
+
+  /** Made at its first use: before, the table may not be there. */
+  #prepared(): StatementSync {
+    if (this.#get === undefined) {
+      this.#get = this.#database.prepare(`SELECT ${DOCUMENT_COLUMNS} FROM ${this.#table} WHERE tenant = ? AND id = ?`);
+      this.#get.setReturnArrays(true);
+    }
+    return this.#get;
   }
 
   #put(rows: readonly DocumentRow[]): Promise<number> {
@@ -125,7 +132,7 @@ export class SqliteCollection<T extends StoredDocument> implements Collection<T>
   }
 
   /** Reads range after range until the page is full, in one snapshot, because another thread may write meanwhile. */
-  #select(find: Find, columns: string): NonNullable<Row>[] {
+  async #select(find: Find, columns: string): Promise<NonNullable<Row>[]> {
     checkFind(find);
     const ranges = rangesOf(find);
     return this.#group.read(() => {

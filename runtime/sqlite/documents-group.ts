@@ -1,3 +1,4 @@
+import type { CollectionSpec } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import { storeError } from './database.ts';
 import type { DocumentsWriter } from './documents-thread.ts';
@@ -35,13 +36,68 @@ export class GroupCommit {
   #scheduled = false;
   #closed = false;
   readonly #sent = new Set<Promise<void>>();
+  readonly #used = new Set<string>();
+  /** Collections whose tables may not be there yet. */
+  #unmade: CollectionSpec[] = [];
+  /** Set while their tables are being made. */
+  #making: Promise<void> | null = null;
 
   constructor(writer: Pick<DocumentsWriter, 'apply'>) {
     this.#writer = writer;
   }
 
+  /**
+   * Says that a collection is used. Its tables are made before its first read or write, in one transaction with those of the
+   * others that came until then: a start opens sixty collections, and each transaction has SQLite read its schema again.
+   */
+  use(spec: CollectionSpec): void {
+    const key = JSON.stringify(spec);
+    if (this.#used.has(key)) return;
+    this.#used.add(key);
+    this.#unmade.push(spec);
+  }
+
   /** Makes a write. Returns how many documents were written or removed, once that is durable. */
-  run(write: DocumentWrite): Promise<number> {
+  async run(write: DocumentWrite): Promise<number> {
+    const made = this.#make();
+    const written = this.#add(write);
+    // What failed is why the tables are missing.
+    if (made !== null) await Promise.all([made, written]);
+    return written;
+  }
+
+  /** Runs a read of committed data: nothing runs between the statements of a group. */
+  async read<T>(work: () => T): Promise<T> {
+    await this.#make();
+    if (this.#closed) throw isClosed();
+    try {
+      return work();
+    } catch (error) {
+      throw storeError(error, 'documents');
+    }
+  }
+
+  /** Puts the making of missing tables in front of later writes; null when nothing is missing. */
+  #make(): Promise<void> | null {
+    const specs = this.#unmade;
+    if (specs.length === 0) return this.#making;
+    this.#unmade = [];
+    const earlier = this.#making;
+    const making = Promise.all([earlier, this.#add({ do: 'schema', specs })]).then(
+      () => {
+        if (this.#making === making) this.#making = null;
+      },
+      (error: unknown) => {
+        if (this.#making === making) this.#making = null;
+        this.#unmade.unshift(...specs);
+        throw error;
+      },
+    );
+    this.#making = making;
+    return making;
+  }
+
+  #add(write: DocumentWrite): Promise<number> {
     if (this.#closed) return Promise.reject(isClosed());
     if (this.#waitingChars > MOST_WAITING_CHARS) return Promise.reject(isFull());
     return new Promise<number>((resolve, reject) => {
@@ -54,16 +110,6 @@ export class GroupCommit {
       this.#waitingChars += chars;
       this.#schedule();
     });
-  }
-
-  /** Runs a read of committed data: nothing runs between the statements of a group. */
-  read<T>(work: () => T): T {
-    if (this.#closed) throw isClosed();
-    try {
-      return work();
-    } catch (error) {
-      throw storeError(error, 'documents');
-    }
   }
 
   /** Commits the waiting writes. Later writes are refused. */

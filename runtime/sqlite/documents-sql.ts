@@ -133,28 +133,42 @@ export const tenantsOf = (table: string): string => `WITH RECURSIVE tenants(tena
       WHERE tenants.tenant IS NOT NULL)
   SELECT tenant FROM tenants WHERE tenant IS NOT NULL`;
 
+/** A statement of a collection's schema: it runs where the file has, or lacks, what is called `name`. */
+export interface SchemaStep extends Pick<Sql, 'text'> {
+  readonly name: string;
+  readonly when: 'missing' | 'present';
+}
+
 /**
  * Table and indexes of a collection, created when missing. A tuple with a null part need not be unique. Behind its
  * order an index holds the types that conditions test, so that counted or skipped rows are not read (a count of 100,000
  * takes 7 ms instead of 86). Indexes named `ix_` are the earlier ones without these types.
  */
-export function schemaOf(spec: CollectionSpec): string[] {
+export function schemaOf(spec: CollectionSpec): SchemaStep[] {
   const table = tableOf(spec.name);
   const nameOf = (prefix: string, tuple: readonly string[]) => `${prefix}_${spec.name}__${tuple.join('__')}`;
-  const index = (kind: string, name: string, columns: readonly string[]) =>
-    `CREATE ${kind} IF NOT EXISTS ${name} ON ${table} (${['tenant', ...columns].join(', ')})`;
+  const index = (kind: string, name: string, columns: readonly string[]): SchemaStep => ({
+    name,
+    when: 'missing',
+    text: `CREATE ${kind} ${name} ON ${table} (${['tenant', ...columns].join(', ')})`,
+  });
   const typed = (field: string) => (COLUMNS.has(field) ? [field] : [expression(field), typeExpression(field)]);
   const beside = (spec.beside ?? []).flatMap(typed);
   /** Other columns need another name. */
   const kind = ['ix2', ...(spec.beside ?? [])].join('_');
   const typesOf = (tuple: readonly string[]) => tuple.filter((field) => !COLUMNS.has(field)).map(typeExpression);
+  const earlier = (name: string): SchemaStep => ({ name, when: 'present', text: `DROP INDEX ${name}` });
   return [
-    `CREATE TABLE IF NOT EXISTS ${table} (
+    {
+      name: table,
+      when: 'missing',
+      text: `CREATE TABLE ${table} (
        tenant TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, fields TEXT NOT NULL, rest TEXT NOT NULL,
        PRIMARY KEY (tenant, id))`,
+    },
     ...spec.unique.map((tuple) => index('UNIQUE INDEX', nameOf('ux', tuple), tuple.map(expression))),
     ...spec.indexes.flatMap((tuple) => [
-      `DROP INDEX IF EXISTS ${nameOf('ix', tuple)}`,
+      earlier(nameOf('ix', tuple)),
       index('INDEX', nameOf(kind, tuple), [...tuple.map(expression), 'id', ...typesOf(tuple), ...beside]),
     ]),
   ];

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { CollectionSpec } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { giveBackSpace } from './database.ts';
-import { schemaOf, tableOf } from './documents-sql.ts';
+import { type SchemaStep, schemaOf, tableOf } from './documents-sql.ts';
 
 /** JSON text of a field, which keeps types apart. A missing field is null. */
 const textOf = (row: 'new' | 'old' | '', field: string): string =>
@@ -75,8 +75,8 @@ export type DocumentWrite =
       readonly where: string;
       readonly values: readonly SQLInputValue[];
     }
-  /** Creates the missing table, indexes and counts of a collection. */
-  | { readonly do: 'schema'; readonly spec: CollectionSpec }
+  /** Creates the missing tables, indexes and counts of collections. */
+  | { readonly do: 'schema'; readonly specs: readonly CollectionSpec[] }
   /** Returns free pages in one step. The outcome is 1 when more are left. */
   | { readonly do: 'giveBackSpace' };
 
@@ -132,8 +132,8 @@ export class DocumentWrites {
   }
 
   /**
-   * Whether commits wait for the disk. One that only creates tables need not: a first start makes sixty of them, the write-ahead log
-   * keeps their order, so the next one that waits covers them, and a lost one is made again at the next start.
+   * Whether commits wait for the disk. One that only creates tables need not: the write-ahead log keeps their order, so the next
+   * one that waits covers it, and lost tables are made again at the next start.
    */
   #sync(wanted: boolean): void {
     if (wanted === this.#isSynced) return;
@@ -181,17 +181,26 @@ export class DocumentWrites {
       case 'deleteMany':
         return changes(this.#database.prepare(`DELETE FROM ${write.table}${write.where}`).run(...write.values));
       case 'schema':
-        return this.#create(write.spec);
+        return this.#create(write.specs);
       case 'giveBackSpace':
         return giveBackSpace(this.#database) ? 1 : 0;
     }
   }
 
-  #create(spec: CollectionSpec): number {
-    for (const statement of schemaOf(spec)) this.#database.exec(statement);
-    const counts = countsOf(spec);
-    if (counts === undefined || hasTable(this.#database, counts)) return 0;
-    for (const statement of countsSchemaOf(spec)) this.#database.exec(statement);
+  #create(specs: readonly CollectionSpec[]): number {
+    const names = namesIn(this.#database);
+    for (const step of specs.flatMap(schemaOf)) {
+      if (names.has(step.name) === (step.when === 'missing')) continue;
+      this.#database.exec(step.text);
+      if (step.when === 'missing') names.add(step.name);
+      else names.delete(step.name);
+    }
+    for (const spec of specs) {
+      const counts = countsOf(spec);
+      if (counts === undefined || names.has(counts)) continue;
+      for (const statement of countsSchemaOf(spec)) this.#database.exec(statement);
+      names.add(counts);
+    }
     return 0;
   }
 
@@ -244,5 +253,18 @@ function refusingConflicts(write: () => number): number {
   }
 }
 
-const hasTable = (database: DatabaseSync, name: string): boolean =>
-  database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(name) !== undefined;
+/** Whether everything of a collection is there, so that nothing needs to be created. */
+export function isMade(spec: CollectionSpec, names: ReadonlySet<string>): boolean {
+  const counts = countsOf(spec);
+  const isDone = (step: SchemaStep): boolean => names.has(step.name) === (step.when === 'missing');
+  return schemaOf(spec).every(isDone) && (counts === undefined || names.has(counts));
+}
+
+/** Names of the tables and indexes of the file. To ask for all at once is quicker than a statement for each. */
+export const namesIn = (database: DatabaseSync): Set<string> =>
+  new Set(
+    database
+      .prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'index')")
+      .all()
+      .map(({ name }) => String(name)),
+  );

@@ -8,6 +8,7 @@ import { openDocumentsFile, rewriteWhenSmall } from './database.ts';
 import { SqliteCollection } from './documents-collection.ts';
 import { GroupCommit } from './documents-group.ts';
 import { DocumentsWriter } from './documents-thread.ts';
+import { isMade, namesIn } from './documents-write.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -29,6 +30,8 @@ interface Open {
   readonly database: DatabaseSync;
   readonly group: GroupCommit;
   readonly writer: DocumentsWriter;
+  /** Tables and indexes that the file had when it was opened. */
+  readonly names: ReadonlySet<string>;
 }
 
 /**
@@ -54,11 +57,11 @@ export class SqliteDocuments implements Documents {
     const writer = new DocumentsWriter(database, { path, busyTimeoutMs, threadFromRows, quietMs, warn });
     try {
       await writer.open();
+      this.#open = { database, writer, group: new GroupCommit(writer), names: namesIn(database) };
     } catch (error) {
       database.close();
       throw error;
     }
-    this.#open = { database, writer, group: new GroupCommit(writer) };
   }
 
   async close(): Promise<void> {
@@ -87,8 +90,8 @@ export class SqliteDocuments implements Documents {
 
   async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
     checkSpec(spec);
-    const { database, group } = this.#opened();
-    await group.run({ do: 'schema', spec });
+    const { database, group, names } = this.#opened();
+    if (!isMade(spec, names)) group.use(spec);
     return new SqliteCollection<T>(database, group, spec);
   }
 

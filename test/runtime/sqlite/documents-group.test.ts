@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { StoredDocument } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -61,3 +62,37 @@ for (const [where, threadFromRows] of Object.entries({ 'the thread of turns': un
     assert.equal(await (await documents.collection<Named>(NAMED)).count({ tenant: 'acme' }), 600);
   });
 }
+
+test('collections that are opened together are made in one transaction, before the first use of any', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-documents-group-'));
+  const documents = new SqliteDocuments({ directory });
+  await documents.open();
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const file = new DatabaseSync(join(directory, 'documents.db'));
+  const tables = (): number => Number(file.prepare("SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'").get()?.n);
+  const specs = ['one', 'two', 'three'].map((name) => ({ ...NAMED, name }));
+  const [one] = await Promise.all(specs.map((spec) => documents.collection<Named>(spec)));
+  assert.equal(tables(), 0);
+  assert.equal(await one?.get('acme', 'none'), null);
+  assert.equal(tables(), 3);
+  await documents.close();
+  file.close();
+});
+
+test('while the tables of a collection cannot be made its reads and writes say so, and work again later', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-documents-group-'));
+  const documents = new SqliteDocuments({ directory, busyTimeoutMs: 20 });
+  await documents.open();
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const other = new DatabaseSync(join(directory, 'documents.db'));
+  other.exec('BEGIN IMMEDIATE');
+  const all = await documents.collection<Named>(NAMED);
+  const isAway = (thrown: unknown): boolean => thrown instanceof SvcError && thrown.code === 'unavailable';
+  await assert.rejects(all.get('acme', '1'), isAway);
+  await assert.rejects(all.insert(named('1', 'one')), isAway);
+  other.exec('ROLLBACK');
+  assert.equal(await all.insert(named('1', 'one')), true);
+  assert.equal((await all.get('acme', '1'))?.name, 'one');
+  other.close();
+  await documents.close();
+});

@@ -73,6 +73,7 @@ test('what was acknowledged is there after the process was killed', async (t) =>
 
 test('a file that another process holds is an unavailable store for writes of the thread, and works again', async (t) => {
   const { directory, all } = await opened(t, { threadFromRows: 0, busyTimeoutMs: 20 });
+  assert.equal(await all.count({ tenant: 'acme' }), 0);
   const other = new DatabaseSync(join(directory, 'documents.db'));
   other.exec('BEGIN IMMEDIATE');
   await assert.rejects(all.insert(note('1')), isAway);
@@ -135,7 +136,7 @@ test('after the writer thread broke off, the thread of turns writes', async (t) 
       };
     },
   });
-  const spec = { do: 'schema', spec: NOTES } as const;
+  const spec = { do: 'schema', specs: [NOTES] } as const;
   const row = ['acme', '1', 1, '{}', '{}'] as const;
   const insert = { do: 'insert', table: 'doc_notes', row } as const;
   assert.deepEqual(await writer.apply([spec], 2), [0]);
