@@ -36,7 +36,7 @@ export async function bundle({ entries, into, node, packages }: BundleOptions): 
     target: `node${node}`,
     keepNames: true,
     ...(packages ? PACKAGES_TOO : { packages: 'external' as const }),
-    plugins: [modules()],
+    plugins: [modules(packages)],
     logLevel: 'error',
   });
   for (const { path, text } of outputFiles) {
@@ -66,7 +66,7 @@ const PACKAGES_TOO = {
 };
 
 /** Loads our modules and those of packages so that each finds the files beside it. */
-function modules(): Plugin {
+function modules(packages: boolean): Plugin {
   return {
     name: 'modules',
     setup({ onLoad }) {
@@ -74,7 +74,7 @@ function modules(): Plugin {
         const source = readFileSync(path, 'utf8');
         const isOurs = path.endsWith('.ts') && !path.includes('/node_modules/');
         const loader: Loader = isOurs ? 'ts' : 'js';
-        return { contents: isOurs ? ownModule(path, source) : packageModule(path, source), loader };
+        return { contents: isOurs ? ownModule(path, source, packages) : packageModule(path, source), loader };
       });
     },
   };
@@ -85,9 +85,12 @@ const PACKAGE_IMPORT = /(?<!typeof )\bimport\(('[^'.][^']*')\)/g;
 const WITH_NAMES = 'import($1).then((loaded) => ({ ...loaded.default, ...loaded }))';
 const STACKS = join(ROOT, 'runtime', 'kit', 'disposable-stacks.ts');
 
-function ownModule(path: string, source: string): string {
+/** A package that is loaded in the midst of a call. */
+const PACKAGE_LOAD = /\bload\(('[^'.][^']*')\)/g;
+
+function ownModule(path: string, source: string, packages: boolean): string {
   const place = relative(ROOT, path).replace(/\.ts$/, '.js');
-  const text = source
+  const text = (packages ? source.replaceAll(PACKAGE_LOAD, 'require($1)') : source)
     .replaceAll(PACKAGE_IMPORT, WITH_NAMES)
     .replaceAll('import.meta.main', `(process.argv[1] === __place('${place}').filename)`)
     .replaceAll(/\bimport\.meta\b(?!\.resolve)/g, `__place('${place}')`);

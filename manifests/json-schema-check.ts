@@ -1,21 +1,40 @@
-import { Ajv } from 'ajv';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { createRequire } from 'node:module';
+import type { Ajv } from 'ajv';
 import { z } from 'zod';
 import { MAX_PATTERN_SIZE, patternFault, patternSize } from './pattern.ts';
 
 type Json = z.output<ReturnType<typeof z.json>>;
 
 const options = { strict: false, allErrors: false, logger: false, validateSchema: true } as const;
-const DRAFTS: Readonly<Record<string, Ajv | Ajv2020>> = {
-  'http://json-schema.org/draft-07/schema': new Ajv(options),
-  'https://json-schema.org/draft/2020-12/schema': new Ajv2020(options),
+const DRAFT_07 = 'http://json-schema.org/draft-07/schema';
+const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema';
+
+const load = createRequire(import.meta.url);
+
+/** Loaded with the first schema: a tenth of the modules of a start, and an idle node checks none. */
+const DRAFTS: Readonly<Record<string, () => Pick<Ajv, 'validateSchema' | 'errors'>>> = {
+  [DRAFT_07]: once(() => {
+    const { Ajv }: typeof import('ajv') = load('ajv');
+    return new Ajv(options);
+  }),
+  [DRAFT_2020]: once(() => {
+    const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js');
+    return new Ajv2020(options);
+  }),
 };
-const DEFAULT_DRAFT = 'https://json-schema.org/draft/2020-12/schema';
+
+function once<Value>(make: () => Value): () => Value {
+  let made: Value | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
 
 /** Why an object is not a JSON Schema (draft 2020-12, or draft-07 by `$schema`); null when it is. */
 export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string | null {
-  const named = schema.$schema ?? DEFAULT_DRAFT;
-  const draft = typeof named === 'string' ? DRAFTS[named.replace(/#$/, '')] : undefined;
+  const named = schema.$schema ?? DRAFT_2020;
+  const draft = typeof named === 'string' ? DRAFTS[named.replace(/#$/, '')]?.() : undefined;
   if (draft === undefined) return `$schema must be one of ${Object.keys(DRAFTS).join(', ')}`;
   if (draft.validateSchema(schema) !== true) {
     const first = draft.errors?.[0];

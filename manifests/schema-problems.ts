@@ -29,7 +29,8 @@ export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T
       known.set(issue.keys, Object.keys(inst._zod.def.shape));
     return expectation(issue);
   };
-  const result = schema.safeParse(yaml.value, { error, reportInput: true });
+  // To compile a check costs more than it saves in the few documents that a process checks.
+  const result = schema.safeParse(yaml.value, { error, reportInput: true, jitless: true });
   if (result.success) return { ok: true, manifest: result.data };
   const problems = result.error.issues
     .flatMap((issue) => expand(issue, [], known))

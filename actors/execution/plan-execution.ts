@@ -270,15 +270,13 @@ export interface NodeOffer {
   readonly onDeprecated?: (start: Pick<StartExecution, 'agentId' | 'executionId'>, runtime: Runtime) => void;
 }
 
-const SHIPPED = runtimeTable();
-
 /**
  * The manifest with the node's choices filled in. Throws `unsupported_runtime`, which lists the known ones, for a
  * language or version that the node's table lacks (W41).
  */
 export function fitToNode(
   start: StartExecution,
-  { isolation, runtimes = SHIPPED, onDeprecated }: NodeOffer,
+  { isolation, runtimes = runtimeTable(), onDeprecated }: NodeOffer,
 ): AgentManifest {
   const { manifest } = start;
   const found = findRuntime(runtimes, manifest.spec.runtime);

@@ -16,6 +16,7 @@ import type { HttpMeter } from '../http-meter.ts';
 import type { ToolNaming } from '../mcp/tool-aliases.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import type { ServerTls } from '../tls.ts';
+import type { ApiDescription } from './api-description.ts';
 import type { RestLimits } from './limits.ts';
 import type { ShownRecording } from './read-only.ts';
 
@@ -100,6 +101,7 @@ export interface RestServerParts extends OperationPorts {
 export interface RestParts extends RestServerParts {
   readonly limits: RestLimits;
   readonly streams: OpenStreams;
+  readonly description: ApiDescription;
 }
 
 export type RestApp = FastifyInstance<Server, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>;

@@ -15,8 +15,8 @@ import {
 } from '../../security/api.ts';
 import type { Admission } from '../../usecases/starts/admission.ts';
 import { traceOf, traceparentOf } from '../health.ts';
+import type { KnownPaths } from './known-paths.ts';
 import { isSafe, refuseForeignPages } from './local-guard.ts';
-import type { KnownPaths } from './openapi-document.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
 
 /** What a caller must be allowed to do; `public` routes need no identity. */

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { fastifySSE } from '@fastify/sse';
-import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { SvcError } from '../../runtime/errors.ts';
@@ -11,10 +9,12 @@ import type { HttpMeter } from '../http-meter.ts';
 import { mcpRoute } from '../mcp/route.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { type ServerTls, speakTls } from '../tls.ts';
+import { ApiDescription } from './api-description.ts';
 import { auditRoutes } from './audit.ts';
+import { docsPage } from './docs-page.ts';
 import { checkInput } from './input-check.ts';
+import { KnownPaths } from './known-paths.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
-import { KnownPaths, openapiOptions } from './openapi-document.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
 import { cutPipelines, readInTurns } from './pipelines.ts';
 import { answerError, fromFramework, problemBody } from './problem.ts';
@@ -39,11 +39,11 @@ export function createRestServer(parts: RestServerParts): RestApp {
   if (parts.meter !== undefined) meterCalls(app, parts.meter, streams);
   refuseUnknownQuery(app);
   app.register(fastifySSE);
-  app.register(swagger, openapiOptions(parts.version, parts.authenticator.required));
-  app.register(docsPage, { mostAtOnce: limits.docsAtOnce });
+  const description = new ApiDescription(app, { version: parts.version, bearer: parts.authenticator.required });
+  app.register(docsPage, { mostAtOnce: limits.docsAtOnce, description });
   app.register((scope: RestApp, _options, done) => {
-    addRoutes(scope, { ...parts, limits, streams });
-    mcpRoute(scope, { ...parts, limits, streams });
+    addRoutes(scope, { ...parts, limits, streams, description });
+    mcpRoute(scope, { ...parts, limits, streams, description });
     done();
   });
   return app;
@@ -87,9 +87,9 @@ interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits'
 export function openApp(parts: AppParts): RestApp {
   const { limits, streams } = parts;
   const app: RestApp = openFastify(parts);
-  const paths = new KnownPaths();
   app.setValidatorCompiler(checkInput);
   app.setSerializerCompiler(serializerCompiler);
+  const paths = new KnownPaths();
   app.setErrorHandler(answerError);
   auditRoutes(app, parts.operationAudit ?? null);
   app.addHook('onRoute', ({ path, method }) => paths.add(path, method));
@@ -115,10 +115,16 @@ export function openApp(parts: AppParts): RestApp {
   return app;
 }
 
+/** Spares the framework loading compilers of its own, in a hundred modules, before it is given those of this server. */
+const noCompiler = (): never => {
+  throw new Error('a schema was to be compiled before its compiler was there');
+};
+
 function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
   return fastify({
     loggerInstance: logger,
     ...(rewriteUrl === undefined ? {} : { rewriteUrl }),
+    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     // Logs only errors, with their route and never with their headers.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: limits.bodyBytes,
@@ -229,46 +235,6 @@ function answerPreflight(reply: FastifyReply): FastifyReply {
       'access-control-max-age': String(MAX_AGE_S),
     })
     .send();
-}
-
-/**
- * Stricter than the package's own policy, which allows styles and fonts from anywhere and requires https on plain http
- * nodes.
- */
-const POLICY = [
-  "default-src 'self'",
-  "img-src 'self' data:",
-  "object-src 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-/**
- * Adds the page at /docs that shows the API description. All its files come with the package, and its policy lets a
- * browser load nothing from elsewhere.
- */
-function docsPage(app: RestApp, { mostAtOnce }: { readonly mostAtOnce: number }, done: () => void): void {
-  // Each answer is an open file for as long as its client reads.
-  let open = 0;
-  app.addHook('onRequest', async (_request, reply) => {
-    if (open >= mostAtOnce) throw new SvcError('overloaded', undefined, { retryAfterMs: 1_000 });
-    open += 1;
-    reply.raw.once('close', () => {
-      open -= 1;
-    });
-  });
-  // The package's routes have no access of their own. The page shows only the API description, so it is public.
-  app.addHook('onRoute', (route) => {
-    route.config = { ...route.config, access: 'public' };
-  });
-  app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: POLICY,
-    uiConfig: { url: '/v1/openapi.json', validatorUrl: null, deepLinking: true },
-    theme: { title: 'svc API' },
-  });
-  done();
 }
 
 interface ParserError extends Error {

@@ -69,7 +69,8 @@ test('collections that are opened together are made in one transaction, before t
   await documents.open();
   t.after(() => rm(directory, { recursive: true, force: true }));
   const file = new DatabaseSync(join(directory, 'documents.db'));
-  const tables = (): number => Number(file.prepare("SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'").get()?.n);
+  const tables = (): number =>
+    Number(file.prepare("SELECT count(*) AS n FROM sqlite_master WHERE type = 'table'").get()?.n);
   const specs = ['one', 'two', 'three'].map((name) => ({ ...NAMED, name }));
   const [one] = await Promise.all(specs.map((spec) => documents.collection<Named>(spec)));
   assert.equal(tables(), 0);

@@ -93,14 +93,9 @@ function baseUrl(request: FastifyRequest, { publicUrl }: ResourceParts, isSecure
   return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
 }
 
-/**
- * GET /v1/openapi.json: the API description, made from the schemas that validate the routes. Made once and sent to all clients from
- * the same memory, since it needs no token.
- */
-export function openapiRoute(app: RestApp): void {
-  let text: Buffer | undefined;
-  app.get('/v1/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) => {
-    text ??= Buffer.from(JSON.stringify(app.swagger()));
-    return reply.type('application/json; charset=utf-8').send(text);
-  });
+/** GET /v1/openapi.json: the API description. */
+export function openapiRoute(app: RestApp, { description }: RestParts): void {
+  app.get('/v1/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send(await description.json()),
+  );
 }
