@@ -56,7 +56,8 @@ async function measure(plan: Plan, inFlight: number): Promise<Measured> {
   const agentId = randomUUID();
   const measured = await closedLoop({ inFlight, warmUpMs: plan.warmUpMs, runMs: plan.runMs }, async () => {
     const executionId = randomUUID();
-    await executions.start({ executionId, agentId, manifest, input: 'go', identity });
+    // As a start without an id of the caller has it.
+    await executions.start({ executionId, agentId, manifest, input: 'go', identity }, { isFirst: true });
     const end = new AbortController();
     let last = '';
     for await (const event of executions.follow('bench', executionId, 0, { signal: end.signal, heartbeatMs: 5_000 })) {

@@ -13,7 +13,9 @@ const MOST_HEARTBEATS = 12;
 export async function runWorkflow(workflows: WorkflowApi, manifest: WorkflowManifest): Promise<void> {
   const executionId = randomUUID();
   const workflowId = manifest.metadata.name;
-  const { status } = await workflows.start({ executionId, workflowId, manifest, input: {}, identity: IDENTITY });
+  const request = { executionId, workflowId, manifest, input: {}, identity: IDENTITY };
+  // As a start without an id of the caller has it.
+  const { status } = await workflows.start(request, { isFirst: true });
   if (status === 'running') return follow(workflows, executionId);
   // All its steps ended in the turn of its start: the answer has the outcome, this reads what it wrote.
   const execution = await workflows.get(TENANT, executionId);

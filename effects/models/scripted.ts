@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { compileRe2 } from '../../manifests/re2.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { SharedRuns } from '../../runtime/kit/queues.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
 import type { ModelCall, ModelSource } from './call.ts';
 import { ModelFailure } from './call.ts';
@@ -197,17 +198,38 @@ async function readScript(path: string): Promise<Script> {
 
 /** Scripts by path, read again when the file changes. */
 class ScriptFiles {
-  readonly #known = new Map<string, { readonly version: string; readonly script: Promise<Script> }>();
+  readonly #files = new Map<string, ScriptFile>();
 
-  async get(path: string): Promise<Script> {
-    const file = await stat(path).catch(() => undefined);
+  get(path: string): Promise<Script> {
+    const known = this.#files.get(path);
+    if (known !== undefined) return known.get();
+    const file = new ScriptFile(path);
+    this.#files.set(path, file);
+    return file.get();
+  }
+}
+
+/** Calls that come at the same time look at the file together, each after it came. */
+class ScriptFile {
+  readonly #path: string;
+  readonly #looks: SharedRuns<Script>;
+  #known: { readonly version: string; readonly script: Promise<Script> } | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#looks = new SharedRuns(() => this.#look());
+  }
+
+  get(): Promise<Script> {
+    return this.#looks.run();
+  }
+
+  async #look(): Promise<Script> {
+    const file = await stat(this.#path).catch(() => undefined);
     if (file === undefined || !file.isFile()) throw new ModelFailure('refused', 'its script file cannot be read');
     if (file.size > MAX_SCRIPT_BYTES) throw new ModelFailure('refused', `its script is over ${MAX_SCRIPT_BYTES} bytes`);
     const version = `${file.mtimeMs}:${file.size}:${file.ino}`;
-    const known = this.#known.get(path);
-    if (known?.version === version) return known.script;
-    const script = readScript(path);
-    this.#known.set(path, { version, script });
-    return script;
+    if (this.#known?.version !== version) this.#known = { version, script: readScript(this.#path) };
+    return this.#known.script;
   }
 }

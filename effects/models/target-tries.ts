@@ -108,6 +108,9 @@ export function retryAfterMs(headers: Readonly<Record<string, string>> | undefin
 
 const bounded = (ms: number): number => Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 
+/** Why the signal of a call that has ended is aborted. One for all, since making an error takes longer than aborting. */
+const ENDED = new DOMException('the call has ended', 'AbortError');
+
 /** Aborts a call whose model is silent for too long. `signal` is also aborted with the effect's signal. */
 class SilenceTimeout {
   readonly #clock: Clock;
@@ -147,7 +150,7 @@ class SilenceTimeout {
   /** The call has ended: stops the timer and closes the socket. */
   end(): void {
     this.#cancelTimer();
-    this.#ending.abort();
+    this.#ending.abort(ENDED);
   }
 
   /** One timer for the whole call, armed again for the remaining time. */

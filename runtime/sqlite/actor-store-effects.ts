@@ -43,7 +43,8 @@ export class EffectTable {
     this.#notices = notices;
     const running = "partition = ? AND id = ? AND status = 'started' AND attempt = ?";
     this.#insert = database.prepare(
-      'INSERT INTO effects (partition, id, queue, address, mode, body, runner) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      `INSERT INTO effects (partition, id, queue, address, mode, status, attempt, until, runner, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#delete = database.prepare('DELETE FROM effects WHERE partition = ? AND id = ?');
     this.#any = database.prepare('SELECT 1 FROM effects LIMIT 1');
@@ -73,9 +74,10 @@ export class EffectTable {
 
   open(state: PartitionState, effect: EffectOpen, now: number): void {
     const { id, queue, address, mode, body, fairnessKey = '', started } = effect;
-    this.#insert.run(state.id, id, queue, address, mode, body, claimantText('', '', fairnessKey));
-    if (started === undefined) return;
-    this.#start.run(1, now + started.ttlMs, claimantText(started.runner, '', fairnessKey), state.id, id);
+    const [status, attempt, until] =
+      started === undefined ? (['open', 0, 0] as const) : (['started', 1, now + started.ttlMs] as const);
+    const claimant = claimantText(started?.runner ?? '', '', fairnessKey);
+    this.#insert.run(state.id, id, queue, address, mode, status, attempt, until, claimant, body);
   }
 
   cancel(state: PartitionState, id: string): void {

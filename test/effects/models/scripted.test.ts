@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { utimesSync, writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { ModelInput } from '../../../effects/models/call.ts';
+import { answerFromScript } from '../../../effects/models/scripted.ts';
 import { ProviderConfig } from '../../../manifests/node/models.ts';
+import { systemClock } from '../../../runtime/clock.ts';
 import { type Ask, ask, failureOf } from './generate.ts';
 
 describe('the scripted provider', () => {
@@ -116,6 +120,33 @@ describe('the scripted provider', () => {
     await writeFile(path, 'rules: [{reply: new}]');
     await utimes(path, new Date(), new Date(Date.now() + 5_000));
     assert.equal((await ask(options)).result.text, 'new');
+  });
+
+  test('calls at the same time: each sees a change of the file that was made before it came', async () => {
+    const { providers, scriptDir = folder } = await scripted('rules: [{reply: before}]');
+    const path = join(folder, `script-${files}.yaml`);
+    const source = answerFromScript({ clock: systemClock, scriptDir });
+    const [provider] = providers;
+    const [model] = provider?.models ?? [];
+    assert.ok(provider !== undefined && model !== undefined);
+    const input = ModelInput.parse({ model: 'default', ...say('Say hello.') });
+    const { signal } = new AbortController();
+    const access = { apiKey: undefined, headers: {}, signal };
+    const call = { target: { provider, model }, input, ...access, attempt: 1, tryNumber: 1 };
+    const said = async (): Promise<string> => {
+      let text = '';
+      for await (const part of source(call)) if (part.kind === 'text') text += part.text;
+      return text;
+    };
+    for (let round = 0; round < 40; round += 1) {
+      const others = [said(), said()];
+      // Another number of steps each time: in one of them the file is being looked at for the others.
+      for (let step = 0; step < round; step += 1) await Promise.resolve();
+      writeFileSync(path, `rules: [{reply: round ${round}}]`);
+      utimesSync(path, new Date(), new Date(Date.now() + round * 1_000));
+      assert.equal(await said(), `round ${round}`);
+      await Promise.all(others);
+    }
   });
 
   test('a cancel ends a slow script', async () => {
