@@ -33,7 +33,7 @@ export class AheadOfCommit {
    * Starts effects that the turns requested since the last call, for as many as there are places. True: some were
    * started.
    */
-  start({ effects, effectsCancelled, drafts }: BatchWrites): boolean {
+  start({ effects, effectsCancelled, drafts, texts }: BatchWrites): boolean {
     const { queue, clock } = this.#parts;
     const before = this.#requests.size;
     for (const asked of effects.slice(this.#looked)) {
@@ -45,7 +45,7 @@ export class AheadOfCommit {
       const key = fairnessPart(fairnessKey);
       const place = queue.reserve(name, { address: cause.to, ...key });
       if (place === null) continue;
-      const body = encodeRequest(asked);
+      const body = encodeRequest(texts.of(request), asked);
       this.#requests.set(id, body);
       const job = { id, queue: name, address: cause.to, partition, ...key };
       place.run(job, { attempt: 1, body, claimedAt: clock.monotonic(), committed: this.#committed.promise });

@@ -56,24 +56,18 @@ export function encodeEffect(envelope: EffectEnvelope): string {
   return JSON.stringify(envelope);
 }
 
-/** Encodes an effect that the turn of `cause` requested. */
-export function encodeRequest(asked: {
-  readonly request: EffectRequest;
-  readonly cause: Pick<HandledMessage, 'id' | 'to' | 'trace' | 'traceContext' | 'leftTrace'>;
-  readonly askedAtMs: number;
-}): string {
-  const { request, cause, askedAtMs } = asked;
+/** Encodes an effect that the turn of `cause` requested. `request` is its request as JSON. */
+export function encodeRequest(
+  request: string,
+  asked: {
+    readonly cause: Pick<HandledMessage, 'id' | 'to' | 'trace' | 'traceContext' | 'leftTrace'>;
+    readonly askedAtMs: number;
+  },
+): string {
+  const { cause, askedAtMs } = asked;
   const { to, id, trace, leftTrace: causeTrace } = cause;
-  return encodeEffect({
-    request,
-    to,
-    cause: id,
-    trace,
-    ...contextOf(cause),
-    causeTrace,
-    tenant: tenantOf(to),
-    askedAtMs,
-  });
+  const envelope = { to, cause: id, trace, ...contextOf(cause), causeTrace, tenant: tenantOf(to), askedAtMs };
+  return `{"request":${request},${JSON.stringify(envelope satisfies Omit<EffectEnvelope, 'request'>).slice(1)}`;
 }
 
 /** Decodes the text that `encodeRequest` wrote. Throws `internal` for any other text. */

@@ -157,7 +157,8 @@ export class RecordingImport {
   async #event({ event: seq, at, name, payload }: EventLine): Promise<void> {
     const actor = this.#actor;
     if (actor === null || actor.shown === null) return;
-    const data = await encodeEvent(this.#open.payloads, actor.line.actor, { n: name, at, p: payload });
+    const encoded = { name, at, payload: JSON.stringify(payload) };
+    const data = await encodeEvent(this.#open.payloads, actor.line.actor, encoded);
     actor.lastEvent = seq;
     this.#events.push({ seq, data });
     if (this.#events.length === SEGMENT_EVENTS) await this.#writeEvents(actor);

@@ -2,6 +2,7 @@ import type { Address } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
 import type { HandledMessage, Message, Reply } from '../message.ts';
 import { type Activation, type ActorDraft, answerMessage, beginDraft, RETRY_TIMER, timerId } from './actor-draft.ts';
+import { JsonTexts } from './json-texts.ts';
 import type { ActorRecord } from './record.ts';
 import { keptCount, report } from './trace-count.ts';
 import type { DoneTurn } from './turn.ts';
@@ -30,6 +31,7 @@ export class BatchWrites {
   readonly effectsEnded = new Set<string>();
   readonly replies: { message: Message; reply: Reply }[] = [];
   readonly handled = new Map<Address, number>();
+  readonly texts = new JsonTexts();
 
   /** Applies a successful turn: its state, events, messages, timers and effects. Answers its message. */
   apply(draft: ActorDraft, message: Message, { state, decision, traced }: DoneTurn, now: number): void {

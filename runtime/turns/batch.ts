@@ -143,7 +143,7 @@ export class Batch {
     if (changed) sumEarlier(draft);
     this.writes.apply(draft, message, result, this.#now);
     if (this.#rules.digests !== true) return { outcome: 'done' };
-    const line = { outcome: 'done', digest: decisionDigest(result.decision) } as const;
+    const line = { outcome: 'done', digest: decisionDigest(result.decision, this.writes.texts) } as const;
     if (changed) draft.unsummed = line;
     return line;
   }

@@ -97,12 +97,13 @@ function isReply(value: unknown): value is Reply {
 const wireEvent = z.object({ n: z.string(), at: z.number(), p: jsonField });
 export type WireEvent = z.infer<typeof wireEvent>;
 
+/** Encodes an event. `payload` is its payload as JSON. */
 export function encodeEvent(
   payloads: Payloads,
   actor: Address,
-  event: { readonly n: string; readonly at: number; readonly p: unknown },
+  { name, at, payload }: { readonly name: string; readonly at: number; readonly payload: string },
 ): string | Promise<string> {
-  return payloads.pack(actor, JSON.stringify(event));
+  return payloads.pack(actor, `{"n":${JSON.stringify(name)},"at":${at},"p":${payload}}`);
 }
 
 export async function decodeEvent(payloads: Payloads, data: string): Promise<WireEvent> {

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import type { JsonTexts } from './json-texts.ts';
 import type { Decision } from './turn.ts';
 
 /** What replay compares of a turn: the state after it, and its decisions. */
@@ -24,14 +25,33 @@ export const MOST_SUMMED_CHARS = 16_384;
  * checksum costs some microseconds and 8 bytes, so replay finds the first message whose turn came out differently,
  * although the ledger keeps no states. The order of members counts, because sorting them would cost more than encoding.
  */
-export function decisionDigest(decision: Decision): string {
+export function decisionDigest(decision: Decision, texts: JsonTexts): string {
   const { events, sends, reply, effects, effectsCancelled, timersSet, timersCleared } = decision;
   let text = '';
-  if (events.length > 0) text += part('events', checksum(events));
-  if (effects.length + effectsCancelled.length > 0) text += part('effects', checksum([effects, effectsCancelled]));
+  if (events.length > 0) text += part('events', sumOf(eventsText(events, texts)));
+  if (effects.length + effectsCancelled.length > 0) {
+    const asked = effects.map(({ id, request }) => `{"id":${JSON.stringify(id)},"request":${texts.of(request)}}`);
+    text += part('effects', sumOf(`[[${asked.join(',')}],${JSON.stringify(effectsCancelled)}]`));
+  }
   if (sends.length > 0 || reply !== null) text += part('messages', checksum([sends, reply]));
-  if (timersSet.length + timersCleared.length > 0) text += part('timers', checksum([timersSet, timersCleared]));
+  if (timersSet.length + timersCleared.length > 0) {
+    const set = timersSet.map(
+      ({ name, afterMs, message }) =>
+        `{"name":${JSON.stringify(name)},"afterMs":${afterMs},"message":${texts.of(message)}}`,
+    );
+    text += part('timers', sumOf(`[[${set.join(',')}],${JSON.stringify(timersCleared)}]`));
+  }
   return text;
+}
+
+/** The text that `JSON.stringify` makes of the events. */
+function eventsText(events: Decision['events'], texts: JsonTexts): string {
+  const parts: string[] = [];
+  for (const { name, payload } of events) {
+    if (typeof payload !== 'object' || payload === null) return JSON.stringify(events);
+    parts.push(`{"name":${JSON.stringify(name)},"payload":${texts.of(payload)}}`);
+  }
+  return `[${parts.join(',')}]`;
 }
 
 const part = (name: TurnPart, sum: string): string => LETTERS[name] + sum;

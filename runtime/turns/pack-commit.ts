@@ -136,8 +136,8 @@ export async function packCommit(
     }
     if (work.events.length > 0) {
       const data: string[] = [];
-      for (const event of work.events) {
-        const text = encodeEvent(payloads, address, { n: event.name, at: event.at, p: event.payload });
+      for (const { name, at, payload } of work.events) {
+        const text = encodeEvent(payloads, address, { name, at, payload: writes.texts.of(payload) });
         data.push(typeof text === 'string' ? text : await text);
       }
       drafts.in(partition).events.push({ address, first: work.firstEvent, data });
@@ -167,7 +167,9 @@ export async function packCommit(
   for (const timer of writes.timersSet) {
     // A timer set and then cleared or replaced inside one batch: only the last change counts.
     if (pending.get(timer.id) !== timer.message.id) continue;
-    const delivery = await deliver(timer.message);
+    const { id, to } = timer.message;
+    const packed = payloads.pack(to, writes.texts.of(timer.message));
+    const delivery = { id, to, body: typeof packed === 'string' ? packed : await packed };
     drafts.of(timer.message.to).timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery });
   }
   for (const id of writes.timersCleared) {
@@ -261,7 +263,7 @@ async function openEffects(
   for (const asked of writes.effects) {
     const { id, request, cause, fairnessKey } = asked;
     if (over.has(id)) continue;
-    const text = requests.get(id) ?? encodeRequest(asked);
+    const text = requests.get(id) ?? encodeRequest(writes.texts.of(request), asked);
     requests.set(id, text);
     const body = payloads.pack(cause.to, text);
     const partition = writes.drafts.get(cause.to)?.activation.partition;
