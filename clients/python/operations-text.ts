@@ -83,7 +83,7 @@ function classesText(operations: readonly TypedOperation[], types: PythonTypes, 
   return [...lines, ''].join('\n');
 }
 
-/** Not the name of a type: there is a type `SecretKeys`. */
+/** A name that no type has: `SecretKeys`, for example, is a type. */
 const classOf = (resource: string, isAsync: boolean): string => `${isAsync ? 'Async' : ''}${pascalCase(resource)}Api`;
 
 function routeText({ route }: DescribedOperation): string {

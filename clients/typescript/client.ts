@@ -55,7 +55,7 @@ export class SvcApiError extends Error {
   /** Code of the error table; null where the route answers with a text alone. */
   readonly code: string | null;
   readonly details: unknown;
-  /** When the node takes the call again; absent where it does not say. */
+  /** When the call may be repeated, as the node says; absent when it does not. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

@@ -67,7 +67,8 @@ function wasSeen(place: string, last: number | string | undefined): boolean {
 function isFinal(thrown: unknown, { mayPass, renewsToken }: Resumable): boolean {
   if (thrown instanceof StreamCutError) return false;
   if (thrown instanceof AccessEndedError) return !renewsToken;
-  // Text that is no event comes again, as does a refusal that is not of the moment. All else is the connection.
+  // Text that is not an event would be the same again, and so would a lasting refusal. Every other failure is one of
+  // the connection.
   return thrown instanceof SyntaxError || !mayPass(thrown);
 }
 

@@ -5,7 +5,7 @@ import { api } from './queries.ts';
 export type GotMessage = Pick<Delivery, 'message_id' | 'type' | 'at'>;
 
 const PAGE = 1_000;
-/** Pages that are read: a slider over more is of no use. */
+/** Most pages that are read: a slider over more messages would be unusable. */
 const MOST_PAGES = 5;
 
 /** Deliveries that left the state as it was, since the message failed or had to wait. */

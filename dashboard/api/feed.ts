@@ -10,10 +10,10 @@ type RunPages = InfiniteData<{ readonly rows: readonly Run[] }>;
 const TOPICS = ['run', 'approval', 'node'] as const;
 
 const RECONNECT_MS = 1_000;
-/** Changes of this time are one read of each list. */
+/** Changes within this time are collected into one read of each list. */
 const GATHER_MS = 700;
 
-/** Where the feed goes on after a cut: nothing in between is missed. */
+/** Id of the last record: the feed resumes after it, so that a lost connection misses nothing. */
 let place: string | undefined;
 /** Pages that have a stream of their own: a page holds one connection. */
 let holds = 0;
@@ -85,7 +85,7 @@ async function follow(topics: readonly string[], signal: AbortSignal): Promise<v
 let gathered: Map<string, readonly string[]> | null = null;
 const changedRuns = new Map<string, Run>();
 
-/** Notes what a change makes old; it is read again a moment later, once for many changes. */
+/** Marks what a change makes outdated. It is read again a moment later, once for many changes. */
 function changed(event: FeedEvent): void {
   if (gathered === null) {
     gathered = new Map();
@@ -100,7 +100,7 @@ function changed(event: FeedEvent): void {
   for (const key of oldBy(event)) gathered.set(key.join('/'), key);
 }
 
-/** Rows far down a list are not read again: what changed of them is put in their place. */
+/** Rows far down a list are not read again; their changes replace them in place. */
 function putIntoPages(): void {
   queries.setQueriesData<RunPages>({ queryKey: ['runs', 'pages'] }, (before) => {
     if (before === undefined) return undefined;

@@ -16,7 +16,7 @@ const inTenant: typeof fetchSignedIn = (input, init) => {
 /** The API of the node that served the page. */
 export const api = createClient({ baseUrl: location.origin, token: bearer, fetch: inTenant });
 
-/** A refusal says the same again; anything else may be a node that restarts. */
+/** Whether to try again: a refusal would be the same, any other failure may be a node that restarts. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof SvcApiError && error.status < 500 && error.status !== 429;
 
@@ -36,7 +36,7 @@ export const queries = new QueryClient({
   },
 });
 
-/** How often lists are read again while the page is seen: seldom where the feed tells of changes. */
+/** How often lists are read again while the page is visible: rarely while the feed reports changes. */
 const LIVE_REFRESH_MS = 15_000;
 const LIST_REFRESH_MS = 2_000;
 

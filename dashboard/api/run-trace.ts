@@ -44,7 +44,7 @@ interface Read {
   readonly effects: TraceEffect[];
 }
 
-/** Whether a run is live, or was a moment ago. */
+/** Whether a run is unfinished, or ended a moment ago. */
 export function useRecentlyLive(isLive: boolean): boolean {
   const [isRecent, setIsRecent] = useState(isLive);
   useEffect(() => {

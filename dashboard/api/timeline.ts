@@ -1,7 +1,7 @@
 import type { RunEvent } from './run-events.ts';
 import type { RunKind } from './runs.ts';
 
-/** A stretch of time of a run: one bar on its time axis. */
+/** A span of a run: one bar on its time axis. */
 export interface Span {
   readonly key: string;
   readonly label: string;

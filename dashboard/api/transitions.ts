@@ -11,7 +11,7 @@ export interface TransitionFate {
   readonly from: string;
   readonly to: string;
   readonly condition: string;
-  /** How often it was taken, of how often its state ended. */
+  /** How often it was taken, and how often its state ended. */
   readonly taken: number;
   readonly ends: number;
   /** What the last end of the state said about it; null when the state has not ended, or in runs of earlier versions. */

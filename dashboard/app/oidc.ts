@@ -14,7 +14,7 @@ export interface Tokens {
   readonly expiresAt: number;
 }
 
-/** What must survive the way to the identity provider and back. No token is ever stored. */
+/** What is stored while the browser visits the identity provider. No token is ever stored. */
 interface Attempt {
   readonly verifier: string;
   readonly state: string;

@@ -45,7 +45,7 @@ interface Session {
   readonly signIn: number;
   /** What the node says about the caller; null until it has answered. */
   readonly me: Me | null;
-  /** Why signing in failed, or why the token counts no more. */
+  /** Why signing in failed, or why the token is no longer valid. */
   readonly problem: string | null;
 }
 
@@ -131,7 +131,9 @@ export function signInWith(token: string): void {
   });
 }
 
-/** Ends the calls that are under way: what follows on one of them must not go without a token, or as the next user. */
+/**
+ * Ends the calls that are under way: a follow-up of such a call must not be sent without a token, or as the next user.
+ */
 export function signOut(problem: string | null = null): void {
   signedIn.abort(signedOut());
   change({ tokens: null, me: null, problem });

@@ -15,7 +15,8 @@ export function Dialog({ title, close, children }: DialogProps) {
   const id = useId();
   useEffect(() => {
     dialog.current?.showModal();
-    // By itself it focuses its first button, which closes it: who opens a dialog with a field wants to type.
+    // Without this the browser focuses the first button, which closes the dialog; a user who opens a dialog with a
+    // field wants to type.
     dialog.current?.querySelector<HTMLElement>('input, textarea')?.focus();
   }, []);
   return (

@@ -91,7 +91,7 @@ export function Editor({ label, text, change, check, schema = null }: EditorProp
     shown.current = view;
     return () => view.destroy();
   }, [label]);
-  // Who types before the schema is there gets what completes the word as soon as it is.
+  // A user who types before the schema is loaded gets completions as soon as it is.
   useEffect(() => {
     const view = shown.current;
     if (schema !== null && view?.hasFocus && isInWord(view)) startCompletion(view);

@@ -9,7 +9,7 @@ interface LongTextProps {
   readonly text: string;
   /** Of the file that "Download" saves, without its ending. */
   readonly name: string;
-  /** Which end of a long text is shown: the last one of what still grows. */
+  /** The end of a long text that is shown: the last one while the text still grows. */
   readonly end?: 'first' | 'last';
   readonly className?: string;
   /** Is read out as it grows. */

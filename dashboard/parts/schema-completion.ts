@@ -46,7 +46,7 @@ function* linesAbove(from: number, textOf: (number: number) => string): Generato
   for (let number = from - 1; number >= 1; number -= 1) yield textOf(number);
 }
 
-/** The keys above that a line of this indent lies in, from the outside. */
+/** The keys that enclose a line with this indent, the outermost first. */
 function pathOf(lines: Iterable<string>, indent: number): Step[] {
   const path: Step[] = [];
   let depth = indent;

@@ -12,7 +12,7 @@ export interface Extent {
   readonly to: number;
 }
 
-/** One microsecond, the exactness of turns, over the whole width is as near as it gets. */
+/** Largest zoom: one microsecond, the precision of turns, over the whole width. */
 const LEAST_MS = 0.02;
 /** Part of the window that is left free at the ends of the trace. */
 const MARGIN = 0.02;

@@ -13,7 +13,7 @@ export type GroupBy = 'kind' | 'node';
 
 export interface LayoutOptions {
   readonly by: GroupBy;
-  /** Groups that the user folded or opened, against what they begin as. */
+  /** Groups that the user folded or opened, in contrast to their initial state. */
   readonly toggled: ReadonlySet<string>;
   readonly shown: Uint8Array | null;
 }

@@ -31,7 +31,7 @@ export interface Scene {
   /** Deliveries; -1 for none. */
   readonly selected: number;
   readonly arrows: Uint32Array;
-  /** All but what the arrows touch is drawn faintly. */
+  /** Draws everything faintly except what the arrows touch. */
   readonly isDimmed: boolean;
   readonly hits: Uint32Array;
   readonly runNames: RunNames;

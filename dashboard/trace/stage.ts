@@ -17,7 +17,10 @@ export interface StageContent {
   readonly isDimmed: boolean;
   readonly hits: Uint32Array;
   readonly runNames: RunNames;
-  /** Whether the trace is still read for the first time: until the user moves, all that is there is shown. */
+  /**
+   * True while the trace is read for the first time: everything that has arrived is shown until the user moves the
+   * view.
+   */
   readonly isReading: boolean;
 }
 

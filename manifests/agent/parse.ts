@@ -12,7 +12,10 @@ export function parseAgentManifest(text: string): Parsed<AgentManifest> {
   return parsed.ok ? checkDocument(AgentManifestSchema, parsed.yaml) : parsed;
 }
 
-/** The same for a deploy: what every start would refuse is a problem, too. `maxSizeLimitMb`: that of the node's volumes. */
+/**
+ * The same for a deploy, which also refuses what every start would refuse. `maxSizeLimitMb`: that of the node's
+ * volumes.
+ */
 export function parseDeployableAgent(text: string, maxSizeLimitMb?: number): Parsed<AgentManifest> {
   const parsed = parseAgentManifest(text);
   const yaml = parseYaml(text);
@@ -39,7 +42,10 @@ export function agentFindings(text: string, models: readonly string[], storage?:
   ];
 }
 
-/** Programs that run whatever a file, an argument or a configuration says: allowing one of them allows everything. */
+/**
+ * Programs that can run any other program, by a file, an argument or a configuration: allowing one of them allows
+ * everything.
+ */
 const RUNS_ANYTHING: ReadonlySet<string> = new Set([
   ...[
     'sh',

@@ -23,7 +23,7 @@ export function neverStarts(
   );
 }
 
-/** Context that the rules of the manifest itself keep every execution from reading. */
+/** Entries of `spec.context` that the manifest's own rules forbid every execution to read. */
 function unreadableContext({
   context,
   security: { network },
@@ -162,7 +162,7 @@ export function unknownModel(
   aliases: readonly string[],
   { locate }: Pick<YamlText, 'locate'>,
 ): Finding[] {
-  // Nodes announce aliases that are tags, others are not known of each other.
+  // Nodes announce only aliases that are valid tags, so nothing is known about others.
   if (aliases.length === 0 || aliases.includes(runtime.model) || !TAG.test(runtime.model)) return [];
   const path = ['spec', 'runtime', 'model'];
   return [
