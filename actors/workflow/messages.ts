@@ -84,7 +84,7 @@ export type Start = z.output<typeof Start>;
  */
 export const Fork = Start.extend({
   work: ForkedWork,
-  /** What differs from the original. The state that waits is begun anew with it. */
+  /** What differs from the original. The state that waits is begun again with it. */
   changed: z.array(z.enum(['input', 'blackboard', 'manifest'])).max(3),
 });
 

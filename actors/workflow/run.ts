@@ -46,7 +46,7 @@ export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): 
   return { ...next.run, awaiting: { kind: 'turn', target: next.target } };
 }
 
-/** Begins the step of the current state anew, without entering the state. */
+/** Begins the step of the current state again, without entering the state. */
 export function beginAnew(run: IdleWorkflow, turn: WorkflowTurn): WorkflowState {
   const begun = begin(run, turn);
   if (begun.kind === 'waits') {

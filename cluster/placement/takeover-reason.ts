@@ -32,7 +32,7 @@ export function reasonOf({ from, pool, earlier, after, hasLeft }: Change): Takeo
   return { from, reason: 'rebalanced', because: changedNodes(pool, earlier, after) };
 }
 
-/** The members whose coming, going or change made a pool be distributed anew. */
+/** The members that joined, left or changed, so that a pool was distributed again. */
 function changedNodes(pool: string, earlier: Fleet, after: Fleet): string[] {
   const before = servingIn(pool, earlier.members);
   const now = servingIn(pool, after.members);

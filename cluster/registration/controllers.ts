@@ -22,7 +22,7 @@ export type UnaryCall<Answer> = (
 export interface Asking {
   /** Entries of the call's metadata. */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Makes further metadata, for the receiver and anew for each attempt. */
+  /** Makes further metadata for the receiver, separately for each attempt. */
   readonly prove?: Prove;
   /** Time limit for one controller. */
   readonly timeoutMs?: number;

@@ -192,7 +192,7 @@ export function LimitsPage() {
                     </>
                   ),
                 ],
-                ['Anew', ({ resets_at }) => <TimeAgo at={resets_at} />],
+                ['Resets', ({ resets_at }) => <TimeAgo at={resets_at} />],
               ]}
             />
           )}

@@ -53,12 +53,12 @@ export function createOptions(request: CreateRequest): ContainerCreateOptions & 
   };
 }
 
-const NOBODY = '65534:65534';
+const UNPRIVILEGED = '65534:65534';
 
 /** A sealed container without volumes runs as user 65534. With volumes it must be able to read them: root without capabilities by default. */
 function userOf({ input, limits, mounts }: CreateRequest): Pick<ContainerCreateOptions, 'User'> {
   if (limits.user !== undefined) return { User: limits.user };
-  return input.sealed === true && mounts.length === 0 ? { User: NOBODY } : {};
+  return input.sealed === true && mounts.length === 0 ? { User: UNPRIVILEGED } : {};
 }
 
 function hostConfig(request: CreateRequest): NonNullable<ContainerCreateOptions['HostConfig']> {

@@ -39,7 +39,7 @@ function unreachable(endpoint: string | undefined): Promise<string | null> {
   if (endpoint === undefined) return Promise.resolve(null);
   const { hostname, port, protocol } = new URL(endpoint);
   return new Promise((resolve) => {
-    const nobody = (): void => resolve(`nobody answers at ${endpoint} (OLLAMA_HOST)`);
+    const noAnswer = (): void => resolve(`no server answers at ${endpoint} (OLLAMA_HOST)`);
     const socket = connect({
       host: hostname.replace(/^\[|\]$/g, ''),
       port: Number(port || (protocol === 'https:' ? 443 : 80)),
@@ -49,7 +49,7 @@ function unreachable(endpoint: string | undefined): Promise<string | null> {
       resolve(null);
       socket.destroy();
     });
-    socket.on('error', nobody);
-    socket.once('close', nobody);
+    socket.on('error', noAnswer);
+    socket.once('close', noAnswer);
   });
 }

@@ -57,7 +57,7 @@ export function readToken(
   field = 'page_token',
 ): Position | undefined {
   if (pageToken === undefined) return undefined;
-  if (skip !== 0) throw refused(field, 'expected alone; nothing else is left out from the start beside it');
+  if (skip !== 0) throw refused(field, 'expected without skip and offset: the token says where the page begins');
   const [format, digest, ...position] = partsOf(pageToken);
   if (format !== FORMAT || digest !== digestOf(what) || !position.every(isScalar))
     throw refused(

@@ -185,7 +185,7 @@ export class Batch {
     for (let index = 0; index < queue.length; index += 1) {
       const body = queue[index] ?? '';
       const message = bodies.get(body);
-      if (message === undefined) throw new Error('a message set aside was not decoded');
+      if (message === undefined) throw new Error('a deferred message was not decoded');
       if (index === this.#rules.drainLimit) {
         const waiting = { body, type: message.type, attempts: 0, error: stuck.error, behind: queue.slice(index + 1) };
         this.writes.change(draft, { ...draft.record, stuck: waiting });

@@ -65,7 +65,10 @@ describe('lists that are longer than a page', () => {
   test('a token beside an offset is refused by name', async () => {
     const { next_page_token: token } = await client().json('GET', '/v1/agents', { query: { limit: '2' } });
     const both = { limit: '2', skip: '2', page_token: String(token) };
-    await assert.rejects(client().json('GET', '/v1/agents', { query: both }), /page_token: expected alone/);
+    await assert.rejects(
+      client().json('GET', '/v1/agents', { query: both }),
+      /page_token: expected without skip and offset/,
+    );
   });
 
   test('--limit may be more than a node answers at once: svc asks for the rest', async () => {

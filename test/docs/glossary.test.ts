@@ -9,6 +9,12 @@ import { page, pages } from './pages.ts';
 
 const MOST_TERMS = 60;
 const NOT_PRODUCT = /^(test|bench|docs)\//;
+/** Texts of prompts, with which recorded runs are replayed, and a list of English words. */
+const EXEMPT = new Set([
+  'actors/execution/history.ts',
+  'actors/execution/inner-loop/ask.ts',
+  'catalog/search/words.ts',
+]);
 /** Pages that quote what others wrote: output of a run, and the list of refused words itself. */
 const QUOTES = new Set(['docs/benchmarks.md', 'docs/operations/chaos.md']);
 
@@ -31,6 +37,18 @@ const ownWords = (text: string): string => text.replaceAll(/“[^”]*”/g, (qu
 /** Comments alone, each on its line. */
 const commentsOf = (text: string): string =>
   text.replaceAll(/\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|[^\n]/g, (part) => (part.length > 1 ? part : ' '));
+
+const isComment = (part: string): boolean => part.startsWith('/');
+
+/** Texts of several words, each on its line. A comment may hold an apostrophe, so comments are found too and blanked. */
+const sentencesOf = (text: string): string =>
+  text.replaceAll(
+    /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|'(?:[^'\\\n]|\\.)* (?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)* (?:[^`\\]|\\.)*`|[^\n]/g,
+    (part) => (part.length === 1 || isComment(part) ? part.replaceAll(/[^\n]/g, ' ') : part),
+  );
+
+const productFiles = (...endings: string[]): string[] =>
+  projectFiles(...endings).filter((file) => !NOT_PRODUCT.test(file) && !isGenerated(file));
 
 function helpOf(command: Command): string[] {
   const own = [command.description(), command.summary(), command.helpInformation()];
@@ -70,8 +88,14 @@ describe('docs/glossary.md', () => {
     assert.deepEqual(inHelp, []);
   });
 
+  test('refuses them in the errors and log lines that the product writes itself', () => {
+    const files = productFiles('.ts').filter((file) => !EXEMPT.has(file));
+    const found = files.flatMap((file) => foundIn(file, sentencesOf(readFileSync(file, 'utf8'))));
+    assert.deepEqual(found, []);
+  });
+
   test('refuses them in comments of the product', () => {
-    const files = projectFiles('.ts', '.lua').filter((file) => !NOT_PRODUCT.test(file) && !isGenerated(file));
+    const files = productFiles('.ts', '.lua');
     const found = files.flatMap((file) => foundIn(file, commentsOf(readFileSync(file, 'utf8'))));
     assert.deepEqual(found, []);
   });

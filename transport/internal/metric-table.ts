@@ -51,7 +51,7 @@ export const METRICS = {
   partitionsHeld: gauge('svc_partitions_held', 'Partitions served here.', ['pool']),
   partitionsUnread: gauge(
     'svc_partitions_unread',
-    'Held partitions in which messages wait and are not read. This is an alarm: they are taken anew.',
+    'Held partitions whose messages wait and are not read. This is an alarm: the node acquires them again.',
   ),
   leasesTaken: counter('svc_leases_taken_total', 'Logs that this node began to serve: first leases and takeovers.'),
   leasesEnded: counter('svc_leases_ended_total', 'Logs that this node stopped serving: handed over or lost.'),

@@ -24,7 +24,7 @@ interface Attestation {
 const TEXTS: ReadonlyMap<ErrorCode, string> = new Map<ErrorCode, string>([
   ['not_found', 'execution_id: no such execution in this tenant'],
   ['failed_precondition', 'execution_id: the execution is not running'],
-  ['limit_reached', 'execution_id: the execution has as many sessions as it may have'],
+  ['limit_reached', 'execution_id: the execution has the maximum of sessions'],
   ['forbidden', 'the execution is not of this agent, or container_id is not the container that was started for it'],
 ]);
 

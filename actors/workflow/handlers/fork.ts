@@ -105,7 +105,7 @@ const isOfOpenApproval = ({ name, payload }: ForkedWork['events'][number], await
   payload.approval_id === awaiting.approval_id;
 
 /**
- * Whether the step of the state can be begun anew with changed values: none of its effects has ended. The containers of
+ * Whether the step of the state can be begun again with changed values: none of its effects has ended. The containers of
  * a state that runs several go on as they were asked for, and so does a container between two attempts.
  */
 function mayBeginAnew(awaiting: Awaiting): boolean {

@@ -3031,7 +3031,7 @@ export interface SvcClient {
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
-    /** Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`) */
+    /** Show this node, the fleet in numbers, and which pools no node serves (`GET /v1/cluster/status`) */
     status(options?: CallOptions): Promise<{
       /** Node that answered. */
       readonly node: {

@@ -4,7 +4,7 @@
 -- `take` returns a section: {0} (taken) | {n, retry after ms} (bound n refused; nothing was taken)
 
 -- Units taken in the current window. A count of the next window stays in force when the clock was set back a
--- little: starting anew would let that window be filled twice.
+-- little: starting again would let that window be filled twice.
 local function counted(key, window)
   local at, count = string.match(redis.call('GET', key) or '', '^(%d+) (%d+)$')
   at = tonumber(at)

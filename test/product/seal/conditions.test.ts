@@ -137,7 +137,7 @@ describe('each condition of the SEAL tables, on a node, over both transports and
     ] as const) {
       const refused = await door.attest(new IndependentAgent(is));
       assert.equal(refused.status, status);
-      assert.match(refused.message, /as many sessions as it may have/);
+      assert.match(refused.message, /the maximum of sessions/);
     }
     await at.node.json('POST', `/v1/executions/${is.execution_id}/cancel`, {});
     for (const [door, status] of [

@@ -149,7 +149,7 @@ function pushConfigRoute(app: RestApp, { cluster }: ConfigRouteParts): void {
 const getClusterStatusSchema = {
   operationId: 'cluster.status',
   tags: ['cluster'],
-  summary: 'Show this node, the fleet in numbers, and which pools nobody serves',
+  summary: 'Show this node, the fleet in numbers, and which pools no node serves',
   headers: CallerHeaders,
   response: { 200: ClusterStatusAnswer, ...problemSchemas({ style: 'coded' }) },
 };

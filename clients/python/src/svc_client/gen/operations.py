@@ -1633,7 +1633,7 @@ class ClusterApi:
         *,
         options: Optional[CallOptions] = None,
     ) -> ClusterStatusAnswer:
-        """Show this node, the fleet in numbers, and which pools nobody serves (`GET /v1/cluster/status`)"""
+        """Show this node, the fleet in numbers, and which pools no node serves (`GET /v1/cluster/status`)"""
         answer: ClusterStatusAnswer = self._sender.json(CLUSTER_STATUS, {}, (), options)
         return answer
 
