@@ -150,7 +150,10 @@ describe('npm run demo', () => {
     await server.stop();
     const demo = startDemo(['--once', '--data', data('no-model')], { OLLAMA_HOST: url });
     assert.equal(await endOf(demo), 0, demo.output());
-    assert.match(demo.output(), new RegExp(`^model  none: answers come from .*, since no server answers at ${url}`, 'm'));
+    assert.match(
+      demo.output(),
+      new RegExp(`^model  none: answers come from .*, since no server answers at ${url}`, 'm'),
+    );
   });
 
   test('a path that is no directory is one line and exit code 1', async () => {
