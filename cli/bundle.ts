@@ -18,8 +18,8 @@ export interface BundleOptions {
 
 /**
  * Writes programs as few files instead of one for each module, since most of a start is finding and reading modules.
- * Code that two entries share, and code that is loaded on first use, gets files of its own in `chunks`. Names stay, and
- * a comment before each module says where it comes from, for readers of stack traces.
+ * Code that two entries share, and code that is loaded on first use, gets files of its own in `chunks`. A
+ * comment before each module says where it comes from, for readers of stack traces.
  */
 export async function bundle({ entries, into, node, packages }: BundleOptions): Promise<void> {
   const { outputFiles } = await build({
@@ -34,7 +34,8 @@ export async function bundle({ entries, into, node, packages }: BundleOptions): 
     format: 'esm',
     platform: 'node',
     target: `node${node}`,
-    keepNames: true,
+    // Packages know errors by the names of their classes; errors of the product have names of their own.
+    keepNames: packages,
     ...(packages ? PACKAGES_TOO : { packages: 'external' as const }),
     plugins: [modules(packages)],
     logLevel: 'error',

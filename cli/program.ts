@@ -1,56 +1,14 @@
 import { Command, CommanderError } from 'commander';
-import { key } from './commands/access/key.ts';
-import { login } from './commands/access/login.ts';
-import { whoami } from './commands/access/whoami.ts';
-import { agent } from './commands/agent.ts';
-import { apply, diff } from './commands/apply.ts';
-import { approval } from './commands/approval.ts';
-import { audit } from './commands/audit.ts';
-import { chaos } from './commands/chaos.ts';
-import { completion } from './commands/completion.ts';
-import { execute } from './commands/execute.ts';
-import { cluster } from './commands/fleet/cluster.ts';
-import { node } from './commands/fleet/node.ts';
-import { provider } from './commands/fleet/provider.ts';
-import { limits } from './commands/limits.ts';
-import { pattern } from './commands/pattern.ts';
-import { run } from './commands/run.ts';
-import { runs } from './commands/runs.ts';
-import { secret } from './commands/secret.ts';
-import { session } from './commands/session.ts';
 import { start } from './commands/start.ts';
-import { stimulus } from './commands/stimulus.ts';
-import { system, version } from './commands/system.ts';
-import { task } from './commands/task.ts';
-import { tools } from './commands/tools.ts';
-import { actor } from './commands/traces/actor.ts';
-import { deadLetter } from './commands/traces/dead-letter.ts';
-import { fork } from './commands/traces/fork.ts';
-import { message } from './commands/traces/message.ts';
-import { open } from './commands/traces/open.ts';
-import { tap } from './commands/traces/tap.ts';
-import { exportRun, replay } from './commands/traces/time-machine.ts';
-import { trace } from './commands/traces/trace.ts';
-import { why } from './commands/traces/why.ts';
-import { volume } from './commands/volume.ts';
-import { workflow } from './commands/workflow.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
 import { paintFor, printable } from './paint.ts';
-
-/** In the order of the help text. */
-const COMMANDS: readonly ((program: Command) => void)[] = [
-  ...[start, run, apply, diff, agent, task, workflow, runs, execute, why, approval, stimulus, node, cluster],
-  ...[provider, volume, session, pattern, key],
-  ...[limits, secret, whoami, audit, trace, message, tap, actor, deadLetter, chaos, tools, system, completion, version],
-  ...[replay, exportRun, open, fork, login],
-];
 
 const EXIT_CODES =
   '\nExit codes: 0 ok, 1 not found, 2 wrong input, 3 not permitted, 4 conflict, 5 node unreachable or not ready,\n' +
   '10 internal error, or a followed execution that failed or was cancelled; 130 interrupted by Ctrl-C.';
 
-/** All commands. */
-export function svcProgram(): Command {
+/** The program with these commands. */
+function programOf(commands: readonly ((program: Command) => void)[]): Command {
   const program = new Command('svc')
     .description('Runtime for fleets of agents: runs a node, and is the client of a node.')
     .option('--url <url>', 'address of the node (SVC_URL; default: that of the context, else http://127.0.0.1:8080)')
@@ -61,9 +19,14 @@ export function svcProgram(): Command {
     .option('--output <format>', 'text, table, json or yaml', 'text')
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError(false);
-  for (const add of COMMANDS) add(program);
+  for (const add of commands) add(program);
   quietly(program);
   return program;
+}
+
+export async function svcProgram(): Promise<Command> {
+  const { COMMANDS } = await import('./commands/all.ts');
+  return programOf(COMMANDS);
 }
 
 /** Keeps commander from ending the process and from writing errors: `runSvc` does both. */
@@ -77,7 +40,9 @@ export async function runSvc(args: readonly string[]): Promise<ExitCode> {
   process.stdout.on('error', endWithReader);
   try {
     const asked = args[0] === '--version' || args[0] === '-V' ? ['version', ...args.slice(1)] : args;
-    await svcProgram().parseAsync([...asked], { from: 'user' });
+    // A node does not load the commands of its clients.
+    const program = asked[0] === 'start' ? programOf([start]) : await svcProgram();
+    await program.parseAsync([...asked], { from: 'user' });
     return EXIT.ok;
   } catch (thrown) {
     if (thrown instanceof CommanderError && (thrown.exitCode === 0 || thrown.code === 'commander.help')) {

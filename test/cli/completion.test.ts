@@ -39,7 +39,7 @@ describe('completion in real shells', () => {
 
   test('the scripts of all shells have every command, and no other shell is known', async () => {
     const { svcProgram } = await import('../../cli/program.ts');
-    const commands = svcProgram().commands.map((command) => command.name());
+    const commands = (await svcProgram()).commands.map((command) => command.name());
     for (const shell of SHELLS) {
       const { code, stdout } = await scene.svc(['completion', shell]);
       assert.equal(code, 0);

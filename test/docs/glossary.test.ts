@@ -79,12 +79,12 @@ describe('docs/glossary.md', () => {
     );
   });
 
-  test('refuses the same words in the table of errors and in help', () => {
+  test('refuses the same words in the table of errors and in help', async () => {
     assert.deepEqual(
       Object.entries(ERRORS).flatMap(([code, { message }]) => foundIn(code, message)),
       [],
     );
-    const inHelp = foundIn('help', helpOf(svcProgram()).join('\n'));
+    const inHelp = foundIn('help', helpOf(await svcProgram()).join('\n'));
     assert.deepEqual(inHelp, []);
   });
 

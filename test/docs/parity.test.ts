@@ -117,7 +117,7 @@ function commandsOf(command: Command, path: readonly string[] = []): string[] {
 
 for (const [heading, named, there] of [
   ['Routes', routes, new Set(Object.keys(SURFACE))],
-  ['Commands', commands, new Set(commandsOf(svcProgram()))],
+  ['Commands', commands, new Set(commandsOf(await svcProgram()))],
 ] as const) {
   describe(`docs/conformance/parity.md, ${heading}`, () => {
     const rows = rowsOf(heading);

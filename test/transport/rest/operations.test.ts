@@ -81,13 +81,13 @@ describe('the table of operations', () => {
     );
   });
 
-  it('names tools and commands that are there', () => {
+  it('names tools and commands that are there', async () => {
     const tools = new Set<string>(MANAGEMENT_CONTRACTS.map(({ name }) => name));
     assert.deepEqual(
       OPERATIONS.flatMap(({ tool = [] }) => tool).filter((tool) => !tools.has(tool)),
       [],
     );
-    const commands = new Set(leaves(svcProgram()));
+    const commands = new Set(leaves(await svcProgram()));
     assert.deepEqual(
       OPERATIONS.flatMap(({ commands: named = [] }) => named).filter((one) => !commands.has(one)),
       [],
