@@ -21,9 +21,10 @@ const bare = `SELECT name FROM sqlite_master AS t WHERE type = 'table' AND name 
 
 // FerretDB 1 looks a document up by the expression ->'$._id', and its own index is over ->"_id", so that SQLite reads the
 // whole collection for each find, update and delete by id. MongoDB does not: every collection gets the index that these
-// queries use. Ends with ctx.
+// queries use. A schema is looked through only when it has changed, since an idle server did little else. Ends with ctx.
 func indexIds(ctx context.Context, directory string) {
 	open := map[string]*sql.DB{}
+	seen := map[string]int{}
 	defer func() {
 		for _, db := range open {
 			_ = db.Close()
@@ -48,11 +49,26 @@ func indexIds(ctx context.Context, directory string) {
 				db.SetMaxOpenConns(1)
 				open[file] = db
 			}
-			if err := indexBare(ctx, open[file]); err != nil && ctx.Err() == nil {
+			version, err := schemaVersion(ctx, open[file])
+			if err == nil && version == seen[file] {
+				continue
+			}
+			if err == nil {
+				err = indexBare(ctx, open[file])
+			}
+			if err == nil {
+				seen[file] = version
+			} else if ctx.Err() == nil {
 				log.Print(err)
 			}
 		}
 	}
+}
+
+// It grows with each change of the schema, and is not 0 once there is a table.
+func schemaVersion(ctx context.Context, db *sql.DB) (version int, err error) {
+	err = db.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version)
+	return version, err
 }
 
 func indexBare(ctx context.Context, db *sql.DB) error {
