@@ -39,6 +39,7 @@ export const wholeSteps = (seed: number): StepsOptions => ({
   stepMs: 50,
   kill: { everyMs: 2_000 },
   mode: 'repeatable',
+  compared: true,
   barMs: null,
   seed,
 });
@@ -52,6 +53,7 @@ export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptio
   runs: sample({ normal: 8, long: 20 }),
   steps: sample({ normal: 14, long: 40 }),
   kill: { everyMs: 500 },
+  compared: sample({ normal: false, long: true }),
   mode,
 });
 

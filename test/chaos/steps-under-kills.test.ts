@@ -1,15 +1,23 @@
-import { test } from 'node:test';
-import { clusterMissing } from '../support/cluster/cluster.ts';
+import { after, before, describe, test } from 'node:test';
+import { type Cluster, clusterMissing } from '../support/cluster/cluster.ts';
 import { smallSteps } from './options.ts';
-import { stepsUnderKills } from './scenarios/steps-under-kills.ts';
+import { stepsCluster, stepsUnderKillsOn } from './scenarios/steps-under-kills.ts';
 import { assertKept, seed } from './seed.ts';
 
 const skip = clusterMissing();
 
-test('runs of repeatable steps all end while workers are killed', { skip, timeout: 240_000 }, async () => {
-  assertKept(await stepsUnderKills(smallSteps('repeatable', seed)));
-});
+describe('steps under kills', { skip, timeout: 480_000 }, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await stepsCluster(smallSteps('repeatable', seed));
+  });
+  after(() => cluster?.destroy());
 
-test('a step that runs once is never repeated: its run says in doubt', { skip, timeout: 240_000 }, async () => {
-  assertKept(await stepsUnderKills(smallSteps('once', seed)));
+  test('runs of repeatable steps all end while workers are killed', { timeout: 240_000 }, async () => {
+    assertKept(await stepsUnderKillsOn(cluster, smallSteps('repeatable', seed)));
+  });
+
+  test('a step that runs once is never repeated: its run says in doubt', { timeout: 240_000 }, async () => {
+    assertKept(await stepsUnderKillsOn(cluster, smallSteps('once', seed)));
+  });
 });

@@ -19,6 +19,8 @@ export interface StepsOptions {
   /** `every`: a kill each so many ms until all runs have ended; `once`: one, so long after the start. */
   readonly kill: { readonly everyMs: number } | { readonly onceAfterMs: number };
   readonly mode: 'repeatable' | 'once';
+  /** Whether the same runs go first without a kill, to compare the times. */
+  readonly compared: boolean;
   readonly seed: number;
   /** How much longer than unkilled it may take; null: only printed. */
   readonly barMs: number | null;
@@ -27,17 +29,19 @@ export interface StepsOptions {
 const State = z.object({ done: z.number(), status: z.string() });
 const END_MS = 180_000;
 
+/** A cluster for one set of runs after the other. */
+export const stepsCluster = ({ nodes, seed }: StepsOptions): Promise<Cluster> =>
+  startCluster({ ambiguity: LOST_ANSWERS, nodes, seed, workload: new URL('../workload.ts', import.meta.url) });
+
 /** Runs of effect steps while workers die: all end, none is lost, none is repeated unseen; the time over the unkilled. */
+export const stepsUnderKillsOn = (cluster: Cluster, options: StepsOptions): Promise<ScenarioReport> =>
+  cluster.explained(compare(cluster, options));
+
+/** The same on a cluster of its own. */
 export async function stepsUnderKills(options: StepsOptions): Promise<ScenarioReport> {
-  const { nodes, seed } = options;
-  const cluster = await startCluster({
-    ambiguity: LOST_ANSWERS,
-    nodes,
-    seed,
-    workload: new URL('../workload.ts', import.meta.url),
-  });
+  const cluster = await stepsCluster(options);
   try {
-    return await cluster.explained(compare(cluster, options));
+    return await stepsUnderKillsOn(cluster, options);
   } finally {
     await cluster.destroy();
   }
@@ -46,35 +50,42 @@ export async function stepsUnderKills(options: StepsOptions): Promise<ScenarioRe
 async function compare(cluster: Cluster, options: StepsOptions): Promise<ScenarioReport> {
   const { runs, steps, stepMs, mode, kill, seed, barMs } = options;
   await cluster.settled('before the runs');
-  // Once for what is loaded and compiled at first use.
-  await runAll(cluster, { ...options, runs: 20, steps: 2 });
-  const unkilled = await runAll(cluster, options);
+  const unkilled = options.compared ? await runUnkilled(cluster, options) : null;
   const faults = new Faults(cluster);
   const everyMs = 'everyMs' in kill ? kill.everyMs : null;
   const nemesis = new Nemesis(seed, everyMs === null ? [] : [faults.killNode(everyMs, 0)]);
   const once = 'onceAfterMs' in kill ? killOnce(cluster, kill.onceAfterMs) : Promise.resolve();
   const killed = await runAll(cluster, options);
   await Promise.all([nemesis.end(), once]);
-  const overMs = Math.round(killed.tookMs - unkilled.tookMs);
+  const overMs = unkilled === null ? null : Math.round(killed.tookMs - unkilled.tookMs);
+  const over = unkilled === null ? '' : `, ${overMs} ms over the unkilled ${Math.round(unkilled.tookMs)} ms`;
   const kills = everyMs === null ? 'kill 1' : nemesis.summary();
   return {
     title: `${runs} runs of ${steps} ${mode} steps of ${stepMs} ms, ${everyMs === null ? 'one kill' : `a kill each ${everyMs} ms`}`,
     seed,
     lines: [
-      `unkilled ${Math.round(unkilled.tookMs)} ms; killed ${Math.round(killed.tookMs)} ms, ${overMs} ms over; ${kills}`,
+      `killed ${Math.round(killed.tookMs)} ms${over}; ${kills}`,
       `steps run again, each under a new attempt: ${killed.again}; runs that say in doubt: ${killed.inDoubt}`,
-      ...timeLines('a run, unkilled', unkilled.timesMs),
+      ...(unkilled === null ? [] : timeLines('a run, unkilled', unkilled.timesMs)),
       ...timeLines('a run, killed', killed.timesMs),
     ],
     broken: [
-      ...unkilled.broken,
+      ...(unkilled?.broken ?? []),
       ...killed.broken,
       ...(everyMs !== null && nemesis.struck.length === 0 ? ['nobody was killed: nothing was shown'] : []),
-      ...(barMs !== null && overMs > barMs ? [`${overMs} ms over the unkilled run, the bar is ${barMs} ms`] : []),
+      ...(barMs !== null && overMs !== null && overMs > barMs
+        ? [`${overMs} ms over the unkilled run, the bar is ${barMs} ms`]
+        : []),
       ...(await cluster.livenessBroken()),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
     ],
   };
+}
+
+async function runUnkilled(cluster: Cluster, options: StepsOptions): Promise<AllRuns> {
+  // Once for what is loaded and compiled at first use.
+  await runAll(cluster, { ...options, runs: 20, steps: 2 });
+  return runAll(cluster, options);
 }
 
 async function killOnce(cluster: Cluster, afterMs: number): Promise<void> {
