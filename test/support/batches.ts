@@ -31,11 +31,11 @@ interface Limits {
   readonly longestSeconds: number;
   readonly batchSeconds: number;
 }
-const OF_COMPUTING: Limits = { longestSeconds: 10, batchSeconds: 30 };
+const OF_COMPUTING: Limits = { longestSeconds: 20, batchSeconds: 40 };
 const OF_PROGRAMS: Limits = { longestSeconds: 50, batchSeconds: 150 };
 /** Most of these seconds the files wait for pages, while other lanes have the processor. */
 const OF_BROWSERS: Limits = { longestSeconds: 150, batchSeconds: 90 };
-const BATCH_FILES = 30;
+const BATCH_FILES = 40;
 /** Fewer files end sooner side by side. */
 const SHARED_FROM_FILES = 30;
 

@@ -6,7 +6,7 @@ import { builtProgram } from './built-programs.ts';
 /** Environment with the compiled modules, so that a program is up in half the time: tests start hundreds. */
 export const COMPILED = { NODE_COMPILE_CACHE: new URL('../../.cache/compiled', import.meta.url).pathname } as const;
 /** Loading the product fills the young generation of its default size several times: a tenth of a start's processor time. */
-const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=32'];
+export const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=32'];
 const LOG_CHARS = 60_000;
 
 export interface ChildProgramParts<Ready> {
