@@ -25,8 +25,8 @@ export async function workflowsUnderKills(
   options: WorkflowKillOptions,
   chosen: (examples: readonly WorkflowCase[]) => readonly WorkflowCase[] = (all) => all,
 ): Promise<ScenarioReport> {
-  await using world = await openExamplesWorld();
   const cases = [...SMALL_CASES, ...chosen(await exampleCases())];
+  await using world = await openExamplesWorld(cases);
   const outcome = await killWorkflows(world, cases, options);
   return {
     title: `${cases.length} workflows under ${options.kills} kills of their node, ${options.atATime} at a time`,

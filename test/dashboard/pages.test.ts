@@ -139,7 +139,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
   ];
 
   test('loads without an error, a request elsewhere or a violation of its policy, and axe finds nothing serious', async () => {
-    const waiting = [...someOf(paths(), 4)];
+    const waiting = [...someOf(paths(), 6)];
     const found: Record<string, readonly string[]> = {};
     const lane = async (colorScheme: 'light' | 'dark'): Promise<void> => {
       await using tab = await browser.open(node.url, { colorScheme });
@@ -237,7 +237,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       [`/actors/execution/${failed}`, 1],
       [`/traces/${String(trace)}?m=${message}`, 1],
     ];
-    for (const [path, texts] of someOf(cut, 2)) {
+    for (const [path, texts] of someOf(cut, 3)) {
       await page.goto(node.url + path);
       const more = page.getByRole('button', { name: 'Show more' });
       await waitUntil(`${path} to show ${texts} in part`, async () => (await more.count()) >= texts, 60_000);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { makeImages } from '../../examples/workflows/images/make-images.ts';
 import { NEEDS_PODMAN, TestPodman } from '../support/podman.ts';
+import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { EXAMPLES, normalise, type Start, WORKFLOW_EXAMPLES } from '../support/workflow-examples.ts';
 import { ExampleNode } from '../support/workflow-examples-node.ts';
@@ -128,7 +129,7 @@ scan: failed with 1
   });
 
   test('two runs of each leave the same blackboard, but for ids and times', async () => {
-    for (const { name, start } of containerExamples) {
+    for (const { name, start } of someOf(containerExamples, 3)) {
       assert.ok(start.by === 'run');
       const first = kept.get(keyOf(name, start)) ?? (await run(name, start)).blackboard;
       const { blackboard } = await run(name, start);

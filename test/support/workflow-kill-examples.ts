@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { makeImages } from '../../examples/workflows/images/make-images.ts';
+import { BUSYBOX_IMAGE, makeImages, NODE_IMAGE } from '../../examples/workflows/images/make-images.ts';
 import {
   EXAMPLE_ENV,
   EXAMPLE_SPEC,
@@ -19,11 +19,13 @@ import { openWorkflowKillSurroundings, type WorkflowKillSurroundings } from './w
 /** Every example of `examples/workflows` as a case. */
 export const exampleCases = (): Promise<WorkflowCase[]> => Promise.all(WORKFLOW_EXAMPLES.map(caseOf));
 
-/** A world with all that the examples need. */
-export async function openExamplesWorld(): Promise<WorkflowKillSurroundings> {
+/** A world with all that these cases need. To make the images takes three seconds of processor time. */
+export async function openExamplesWorld(cases: readonly WorkflowCase[]): Promise<WorkflowKillSurroundings> {
   const world = await openWorkflowKillSurroundings({ spec: EXAMPLE_SPEC, env: EXAMPLE_ENV });
+  const texts = cases.flatMap(({ agents, manifests }) => [...agents, ...manifests]);
   try {
-    await makeImages(world.podman.docker);
+    if ([BUSYBOX_IMAGE, NODE_IMAGE].some((image) => texts.some((text) => text.includes(image))))
+      await makeImages(world.podman.docker);
     return world;
   } catch (error) {
     await world[Symbol.asyncDispose]();
