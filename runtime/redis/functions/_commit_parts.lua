@@ -160,37 +160,3 @@ local function hold_back(meta, log_meta, held, args, from, to)
   redis.call('HSET', meta, 'held', int(now))
   if log_meta ~= meta then redis.call('HINCRBY', log_meta, 'held', now - before) end
 end
-
--- Publishes replies, and keeps them for REPLIES_MS for clients that missed the publication: a stream by the commit's last number.
-local REPLIES_MS, MOST_REPLIES = 120000, 4096
-
-local function keep_replies(replies, upto, args, from, to, prefix)
-  for i = from, to, 2 do
-    redis.call('XADD', replies, 'MAXLEN', '~', MOST_REPLIES, int(upto) .. '-*', 'p', args[i + 1])
-    publish(prefix, 'reply:' .. args[i], args[i + 1])
-  end
-  redis.call('PEXPIRE', replies, REPLIES_MS)
-end
-
--- Collects replies (session, seen field, body) by session and records them in `set`; `send_replies` publishes one message a session:
--- `id length,body length;...` and a newline, then ids and bodies in a row (lengths in bytes).
-local function collect_replies(replies, args, from, to, set)
-  for i = from, to, 3 do
-    local session, id, body = args[i], args[i + 1], args[i + 2]
-    set[#set + 1], set[#set + 2] = id, body
-    local held = replies[session]
-    if not held then
-      held = { head = {}, text = {} }
-      replies[session] = held
-    end
-    held.head[#held.head + 1] = #id .. ',' .. #body
-    held.text[#held.text + 1], held.text[#held.text + 2] = id, body
-  end
-end
-
-local function send_replies(prefix, replies)
-  for session, held in pairs(replies) do
-    local message = table.concat(held.head, ';') .. '\n' .. table.concat(held.text)
-    publish(prefix, 'reply:' .. session, message)
-  end
-end

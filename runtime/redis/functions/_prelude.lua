@@ -34,9 +34,15 @@ local function publish(prefix, channel, message)
   end
 end
 
+-- The time of the call that runs, asked once in each call.
+local call_at = nil
+
 local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+  if not call_at then
+    local time = redis.call('TIME')
+    call_at = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return call_at
 end
 
 -- Identifies the life of this server: its process (run_id) and its replication history. A server that restarted, or became master in a
@@ -121,6 +127,7 @@ end
 local function register(name, callback, flags)
   local writes = not flags or flags[1] ~= 'no-writes'
   local function called(keys, args)
+    call_at = nil
     split_prefix(args)
     if writes then hear(now_ms()) end
     return callback(keys, args)
