@@ -67,8 +67,9 @@ interface Placing {
 }
 
 /**
- * Calls functions. All calls of one turn of the event loop are sent together: on a single Redis as one FCALL for many
- * partitions, on Cluster as one FCALL for the partitions of each slot, pipelined.
+ * Calls functions. All calls of one tick are sent together, and while an answer is waited for, those of one turn of the
+ * event loop: on a single Redis as one FCALL for many partitions, on Cluster as one FCALL for the partitions of each
+ * slot, pipelined.
  */
 export class FcallBatcher {
   readonly #connection: Connection;
@@ -80,6 +81,8 @@ export class FcallBatcher {
   #bundles = new Map<string, Bundle>();
   #late: (() => void)[] = [];
   #scheduled = false;
+  /** Calls without an answer. */
+  #inFlight = 0;
   #reload: Promise<void> | null = null;
 
   /** `waitReplicas` is how many replicas must have a write before it is acknowledged (K10). Not for Cluster. */
@@ -136,7 +139,9 @@ export class FcallBatcher {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => this.#flush());
+    // A call that is alone need not wait: what it answers is waited for.
+    if (this.#inFlight === 0) process.nextTick(() => this.#flush());
+    else setImmediate(() => this.#flush());
   }
 
   #flush(): void {
@@ -152,6 +157,7 @@ export class FcallBatcher {
 
   async #send(bundle: Bundle): Promise<void> {
     const { name, waiters } = bundle;
+    this.#inFlight += 1;
     try {
       const settled = HEARD.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
@@ -166,6 +172,8 @@ export class FcallBatcher {
       const failure = redisFailure(error);
       if (failure.code === 'internal' && waiters.length > 1) await this.#sendAlone(bundle);
       else for (const waiter of waiters) waiter.reject(failure);
+    } finally {
+      this.#inFlight -= 1;
     }
   }
 
