@@ -1,6 +1,7 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { SvcError } from '../errors.ts';
 import { backoffMs } from '../kit/waits.ts';
+import { lookAfterStreams } from './open-streams.ts';
 
 /** A connection for commands or for subscriptions, to one server or to a Cluster. */
 export type Connection = Redis | Cluster;
@@ -33,7 +34,6 @@ const BY_USE: Readonly<Record<Use, RedisOptions>> = {
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
     commandTimeout: CALL_TIMEOUT_MS,
-    socketTimeout: SILENCE_MS,
   },
   /** A subscription waits until it can be made, because it is requested only once. */
   subscriptions: { maxRetriesPerRequest: null, enableOfflineQueue: true },
@@ -53,7 +53,10 @@ export function connect(urls: string | readonly string[], name: string, use: Use
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
     ...BY_USE[use],
   };
-  return location.kind === 'cluster' ? cluster(location, options, use) : single(location, options);
+  if (location.kind === 'cluster') return cluster(location, options, use);
+  const connection = single(location, options);
+  lookAfterStreams(connection, use === 'commands' ? SILENCE_MS : null);
+  return connection;
 }
 
 function authentication(location: RedisLocation): RedisOptions {
@@ -93,7 +96,7 @@ function cluster(location: RedisLocation, options: RedisOptions, use: Use): Clus
     // One connection to each master, as soon as channels of its slots are subscribed.
     shardedSubscribers: use === 'subscriptions',
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    redisOptions: options,
+    redisOptions: use === 'commands' ? { ...options, socketTimeout: SILENCE_MS } : options,
   });
 }
 
