@@ -1,8 +1,14 @@
 import type { Address, Partition } from '../address.ts';
 import { positionOf } from '../leases.ts';
 
-/** Number of actors of one log whose last commit is remembered: more than the commits of a second or two touch. */
+/** Number of actors of one log whose last commit is remembered at least: more than the commits of a second or two touch. */
 const REMEMBERED = 512;
+
+/** Position after the last message that an actor handled. */
+interface Handled {
+  readonly position: number;
+  readonly partition: Partition;
+}
 
 /** An actor that handled a message. */
 interface Handler {
@@ -18,8 +24,9 @@ interface Handler {
 export class Progress {
   #cursor: number;
   #beside: number;
-  /** Position after the last message that each actor handled, oldest first, and the actor's partition. */
-  readonly #handled = new Map<Address, { readonly position: number; readonly partition: Partition }>();
+  /** Actors that handled messages lately. When they are `REMEMBERED`, they become the earlier ones. */
+  #handled = new Map<Address, Handled>();
+  #earlier: ReadonlyMap<Address, Handled> = new Map();
 
   constructor(cursor: number, beside: number) {
     this.#cursor = cursor;
@@ -44,14 +51,10 @@ export class Progress {
     this.#cursor = cursor;
     this.#beside = beside;
     const { position } = this;
-    for (const { address, partition } of actors) {
-      this.#handled.delete(address);
-      this.#handled.set(address, { position, partition });
-    }
-    for (const actor of this.#handled.keys()) {
-      if (this.#handled.size <= REMEMBERED) break;
-      this.#handled.delete(actor);
-    }
+    for (const { address, partition } of actors) this.#handled.set(address, { position, partition });
+    if (this.#handled.size < REMEMBERED) return;
+    this.#earlier = this.#handled;
+    this.#handled = new Map();
   }
 
   /**
@@ -61,6 +64,10 @@ export class Progress {
   actorsBehind(position: number, partition: Partition): number {
     let count = 0;
     for (const last of this.#handled.values()) if (last.partition === partition && last.position > position) count += 1;
+    for (const [address, last] of this.#earlier) {
+      const isBehind = last.partition === partition && last.position > position;
+      if (isBehind && !this.#handled.has(address)) count += 1;
+    }
     return count;
   }
 }

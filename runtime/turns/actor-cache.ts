@@ -64,8 +64,11 @@ export class ActorCache {
     this.#activations.set(address, { activation, size, usedAt: this.#clock.monotonic() });
     this.#bytes += size;
     const { actors, bytes } = this.#bounds;
+    const isWithin = (): boolean => this.#activations.size <= actors && this.#bytes <= bytes;
+    // A look at the first entry passes over all that were removed in front of it.
+    if (isWithin()) return;
     for (const oldest of this.#activations.keys()) {
-      if (oldest === address || (this.#activations.size <= actors && this.#bytes <= bytes)) return;
+      if (oldest === address || isWithin()) return;
       this.drop(oldest);
     }
   }

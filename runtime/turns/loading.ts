@@ -43,6 +43,8 @@ export interface Loaded {
   readonly late: ReadonlySet<Address>;
 }
 
+const NONE: ReadonlySet<Address> = new Set();
+
 /**
  * Loads the actors of a batch by address, each from its partition. An error stands for one that cannot be read. The
  * archive is not asked for actors in `isNew`: each start would wait for it, although the archive cannot know an id that
@@ -67,6 +69,7 @@ export async function loadActivations(
     if (cached?.partition === partition) activations.set(address, cached);
     else missing.push({ address, partition, definition });
   }
+  if (missing.length === 0) return { activations, late: NONE };
   // In parallel: actors that are not in the store are read from the archive, and each of these reads may be slow.
   await Promise.all(
     [...Map.groupBy(missing, ({ partition }) => partition)].map(async ([partition, some]) => {
