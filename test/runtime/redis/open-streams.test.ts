@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect as dial, createServer, type Socket } from 'node:net';
+import { createServer, connect as dial, type Socket } from 'node:net';
 import { it } from 'node:test';
 import { Redis } from 'ioredis';
 import { connect } from '../../../runtime/redis/connection.ts';
