@@ -1,43 +1,29 @@
-import { createRequire } from 'node:module';
-import type { Ajv } from 'ajv';
 import { z } from 'zod';
+import { ajvFor, DRAFTS, type Draft } from './json-schema/drafts.ts';
 import { MAX_PATTERN_SIZE, patternFault, patternSize } from './pattern.ts';
 
 type Json = z.output<ReturnType<typeof z.json>>;
 
-const options = { strict: false, allErrors: false, logger: false, validateSchema: true } as const;
-const DRAFT_07 = 'http://json-schema.org/draft-07/schema';
-const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema';
+const DEFAULT_DRAFT = 'https://json-schema.org/draft/2020-12/schema';
 
-const load = createRequire(import.meta.url);
+const OPTIONS = { strict: false, allErrors: false, logger: false, validateSchema: true } as const;
 
-/** Loaded with the first schema: a tenth of the modules of a start, and an idle node checks none. */
-const DRAFTS: Readonly<Record<string, () => Pick<Ajv, 'validateSchema' | 'errors'>>> = {
-  [DRAFT_07]: once(() => {
-    const { Ajv }: typeof import('ajv') = load('ajv');
-    return new Ajv(options);
-  }),
-  [DRAFT_2020]: once(() => {
-    const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js');
-    return new Ajv2020(options);
-  }),
-};
+const validators = new Map<Draft, ReturnType<typeof ajvFor>>();
 
-function once<Value>(make: () => Value): () => Value {
-  let made: Value | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
+function validatorFor(draft: Draft): ReturnType<typeof ajvFor> {
+  const validator = validators.get(draft) ?? ajvFor(draft, OPTIONS);
+  validators.set(draft, validator);
+  return validator;
 }
 
 /** Why an object is not a JSON Schema (draft 2020-12, or draft-07 by `$schema`); null when it is. */
 export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string | null {
-  const named = schema.$schema ?? DRAFT_2020;
-  const draft = typeof named === 'string' ? DRAFTS[named.replace(/#$/, '')]?.() : undefined;
-  if (draft === undefined) return `$schema must be one of ${Object.keys(DRAFTS).join(', ')}`;
-  if (draft.validateSchema(schema) !== true) {
-    const first = draft.errors?.[0];
+  const named = schema.$schema ?? DEFAULT_DRAFT;
+  const draft = typeof named === 'string' ? DRAFTS.get(named.replace(/#$/, '')) : undefined;
+  if (draft === undefined) return `$schema must be one of ${[...DRAFTS.keys()].join(', ')}`;
+  const validator = validatorFor(draft);
+  if (validator.validateSchema(schema) !== true) {
+    const first = validator.errors?.[0];
     return `${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`;
   }
   return outsideFault(schema, { left: MAX_PATTERN_SIZE });

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { Ajv, ErrorObject, KeywordDefinition, Options, ValidateFunction } from 'ajv';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { linearRegex } from '../re2.ts';
+import { ajvFor } from './drafts.ts';
 
 /** Longer strings do not fit any format: some formats' expressions are not linear. */
 const FORMAT_CHARS = 4_096;
@@ -58,19 +59,12 @@ export function compileSchema(schema: JsonObject, allErrors: boolean): ValidateF
 
 const load = createRequire(import.meta.url);
 
-/** Loaded with the first schema: a tenth of the modules of a start, and an idle node checks none. */
-function validator(old: boolean, options: Options): Ajv | Ajv2020 {
-  const { Ajv }: typeof import('ajv') = load('ajv');
-  const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js');
-  return old ? new Ajv(options) : new Ajv2020(options);
-}
-
 function validatorFor(schema: JsonObject, allErrors: boolean): Ajv | Ajv2020 {
   const formats: typeof import('ajv-formats') = load('ajv-formats');
   const regExp = Object.assign((pattern: string) => linearRegex(pattern), { code: 'linearRegex' });
   const options: Options = { strict: false, allErrors, logger: false, inlineRefs: false, code: { regExp } };
   const old = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
-  const ajv = validator(old, options);
+  const ajv = ajvFor(old ? 'draft-07' : '2020-12', options);
   formats.default(ajv);
   for (const name of Object.keys(ajv.formats)) boundFormat(ajv, name);
   ajv.removeKeyword('uniqueItems');
