@@ -2,7 +2,7 @@ import type { Address } from '../address.ts';
 import type { EffectRequest } from '../define-actor.ts';
 import type { HandledMessage, Message, Reply } from '../message.ts';
 import { type Activation, type ActorDraft, answerMessage, beginDraft, RETRY_TIMER, timerId } from './actor-draft.ts';
-import { JsonTexts } from './json-texts.ts';
+import { JsonTexts } from './codec.ts';
 import type { ActorRecord } from './record.ts';
 import { keptCount, report } from './trace-count.ts';
 import type { DoneTurn } from './turn.ts';

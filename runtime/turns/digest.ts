@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { JsonTexts } from './json-texts.ts';
+import type { JsonTexts } from './codec.ts';
 import type { Decision } from './turn.ts';
 
 /** What replay compares of a turn: the state after it, and its decisions. */

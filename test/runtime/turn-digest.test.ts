@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Message } from '../../runtime/message.ts';
+import { JsonTexts } from '../../runtime/turns/codec.ts';
 import { decisionDigest, partsOf } from '../../runtime/turns/digest.ts';
-import { JsonTexts } from '../../runtime/turns/json-texts.ts';
 import type { Decision } from '../../runtime/turns/turn.ts';
 
 const message: Message = {
