@@ -121,8 +121,8 @@ class Reader {
   }
 
   /**
-   * Whether a node works with the grant. Any other is of a node that died, or of a late copy of a call that was refused: the store
-   * may grant what was given back meanwhile to such a copy, and the lease then runs out, since nobody renews it.
+   * Whether a live node works with the grant. If none does, the node that had it died, or the store granted it to a late copy of a
+   * refused call. No node renews such a lease, so it runs out.
    */
   #isHeld(grant: string): boolean {
     return this.#nodes.some((node) => node.#grants().includes(grant));
