@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { addressOf, type Log, type Partition } from '../../../runtime/address.ts';
-import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf, eventually } from '../../contract/store-under-test.ts';
-import { redisMissing, startRedis } from '../../support/redis.ts';
+import { redisMissing } from '../../support/redis.ts';
+import { openedStore } from './opened-store.ts';
 
 const PARTITION: Partition = 'default:1';
 const to = addressOf('thing', 'tenant-a', 'one');
@@ -13,14 +13,7 @@ const to = addressOf('thing', 'tenant-a', 'one');
 it('a poll that finds nothing new writes nothing, and the next append still notifies the node', {
   skip: redisMissing() ?? false,
 }, async (test) => {
-  const server = await startRedis();
-  const admin = new Redis(server.url);
-  const store = new RedisActorStore({ urls: server.url });
-  test.after(async () => {
-    await Promise.all([store.close(), admin.quit()]);
-    await server.stop();
-  });
-  await store.open();
+  const { admin, store } = await openedStore(test);
   const rung: Log[] = [];
   store.onWake('node-a', (partition) => rung.push(partition));
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 60_000);

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
-import { Redis } from 'ioredis';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
-import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
-import { redisMissing, startRedis } from '../../support/redis.ts';
+import { redisMissing } from '../../support/redis.ts';
+import { openedStore } from './opened-store.ts';
 
 const PARTITION: Partition = 'default:1';
 const MOST_MS = 120_000;
@@ -13,14 +12,7 @@ const MOST_MS = 120_000;
 it('replies that are kept for callers who missed them go two minutes after the last one at the latest', {
   skip: redisMissing() ?? false,
 }, async (test) => {
-  const server = await startRedis();
-  const admin = new Redis(server.url);
-  const store = new RedisActorStore({ urls: server.url });
-  test.after(async () => {
-    await Promise.all([store.close(), admin.quit()]);
-    await server.stop();
-  });
-  await store.open();
+  const { admin, store } = await openedStore(test);
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 60_000);
   assert.ok(granted.kind === 'granted');
   for (let cursor = 0; cursor < 3; cursor += 1) {

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
-import { Redis } from 'ioredis';
 import { addressOf, type Partition, partitionsOf } from '../../../runtime/address.ts';
-import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
-import { redisMissing, startRedis } from '../../support/redis.ts';
+import { redisMissing } from '../../support/redis.ts';
+import { openedStore } from './opened-store.ts';
 
 const to = addressOf('thing', 'tenant-a', 'one');
 const PARTITIONS = partitionsOf({ pool: 'default', partitions: 12 });
@@ -16,14 +15,7 @@ const HEALTHY = PARTITIONS.filter((partition) => partition !== CORRUPT);
 it('a corrupt key of one partition harms the calls of that partition only', {
   skip: redisMissing() ?? false,
 }, async (test) => {
-  const server = await startRedis();
-  const admin = new Redis(server.url);
-  const store = new RedisActorStore({ urls: server.url });
-  test.after(async () => {
-    await Promise.all([store.close(), admin.quit()]);
-    await server.stop();
-  });
-  await store.open();
+  const { admin, store } = await openedStore(test);
   await admin.set(`{svc:${CORRUPT}}:mail`, 'no stream');
   await admin.set(`{svc:${CORRUPT}}:journal`, 'no stream');
 

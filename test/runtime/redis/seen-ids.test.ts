@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
-import { Redis } from 'ioredis';
 import type { ActorStore, Lease } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
-import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
-import { redisMissing, startRedis } from '../../support/redis.ts';
+import { redisMissing } from '../../support/redis.ts';
+import { openedStore } from './opened-store.ts';
 
 const PARTITION: Partition = 'default:1';
 const META = '{svc:default:1}:meta';
@@ -17,14 +16,7 @@ const AT_ONCE = 250;
 const to = addressOf('thing', 'tenant-a', 'one');
 
 it('results and chunks alone do not fill the memory of seen ids', { skip: redisMissing() ?? false }, async (test) => {
-  const server = await startRedis();
-  const admin = new Redis(server.url);
-  const store: ActorStore = new RedisActorStore({ urls: server.url });
-  test.after(async () => {
-    await Promise.all([store.close(), admin.quit()]);
-    await server.stop();
-  });
-  await store.open();
+  const { admin, store } = await openedStore(test);
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 600_000);
   assert.ok(granted.kind === 'granted');
   const { lease } = granted;
