@@ -11,7 +11,7 @@ import type { VolumeStore } from './volume-store.ts';
 export const executionVolumes = (store: VolumeStore): ExecutionVolumes => ({
   async make(identity, executionId, { name, ttlHours, sizeLimitBytes: asked }) {
     const { tenant } = identity;
-    const { clock, limits, records } = store.parts;
+    const { limits, records } = store.parts;
     const inExecution = `volumes/${name}`;
     const id = derivedVolumeId(tenant, executionId, inExecution);
     const { made } = await store.make({
@@ -20,7 +20,7 @@ export const executionVolumes = (store: VolumeStore): ExecutionVolumes => ({
       name: `${executionId}/${inExecution}`,
       storage_class: 'ephemeral',
       size_limit_bytes: sizeLimitBytes(asked, limits),
-      expires_at_ms: Math.ceil(clock.now() + ttlHours * HOUR_MS),
+      ttl_ms: ttlHours * HOUR_MS,
       made_by: 'agent',
       workflow_execution_id: executionId,
       // The execution does not exist yet, so the store cannot look up its owner.

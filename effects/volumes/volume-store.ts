@@ -37,19 +37,21 @@ export class VolumeStore {
     volume: Pick<VolumeDocument, 'tenant' | 'id' | 'name' | 'storage_class' | 'size_limit_bytes' | 'made_by'> & {
       readonly workflow_execution_id: string | null;
       readonly ttl_hours?: number | undefined;
-      /** In place of `ttl_hours`; null: no expiry by time, it ends with its execution. */
-      readonly expires_at_ms?: number | null;
+      /** In place of `ttl_hours`, from its creation; null: no expiry by time, it ends with its execution. */
+      readonly ttl_ms?: number | null;
       /** Default: the owner of its execution. */
       readonly owner?: string | undefined;
     },
   ): Promise<{ readonly made: boolean }> {
     const { records, disk, clock, limits } = this.parts;
-    const { ttl_hours, expires_at_ms, owner: known, ...fields } = volume;
+    const { ttl_hours, ttl_ms, owner: known, ...fields } = volume;
     const now = clock.now();
     const expiresAtMs =
-      expires_at_ms === undefined
-        ? expiry({ storage_class: volume.storage_class, ttl_hours }, now, limits)
-        : expires_at_ms;
+      typeof ttl_ms === 'number'
+        ? Math.ceil(now + ttl_ms)
+        : ttl_ms === null
+          ? null
+          : expiry({ storage_class: volume.storage_class, ttl_hours }, now, limits);
     if ((await records.count(volume.tenant)) >= volumesPerTenant(limits)) {
       const text = `the tenant already has the maximum of ${volumesPerTenant(limits)} volumes: delete some`;
       throw new SvcError('quota_exceeded', text);

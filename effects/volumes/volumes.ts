@@ -205,7 +205,7 @@ async function implicit(store: VolumeStore, tenant: string, executionId: string)
     id: executionId,
     name: `${executionId}/workspace`,
     storage_class: 'ephemeral',
-    expires_at_ms: null,
+    ttl_ms: null,
     made_by: 'implicit',
     workflow_execution_id: executionId,
     size_limit_bytes: sizeLimitBytes(undefined, limits),
