@@ -47,10 +47,12 @@ async function run(cluster: Cluster, options: RegisterOptions): Promise<Scenario
   const { registers, clients, forMs, seed, leaseTtlMs } = options;
   await cluster.settled('before the faults');
   const faults = new Faults(cluster);
+  // A fault strikes after one and a half of its mean time at the latest: a short run has the first of each within it.
+  const every = (meanMs: number): number => Math.min(meanMs, forMs / 2);
   const nemesis = new Nemesis(seed, [
-    faults.killNode(4_000, 500),
-    faults.freezeNode(5_000, leaseTtlMs * 1.5),
-    faults.cutNode(5_000, leaseTtlMs * 1.2),
+    faults.killNode(every(4_000), 500),
+    faults.freezeNode(every(5_000), leaseTtlMs * 1.5),
+    faults.cutNode(every(5_000), leaseTtlMs * 1.2),
     faults.killAdapter(9_000),
   ]);
   const until = performance.now() + forMs;
