@@ -3,7 +3,9 @@ import { type Address, parseAddress, tenantOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Change, ChangeLog } from '../documents/change-log.ts';
-import type { Collection, Documents, StoredDocument } from '../documents.ts';
+import { positionOf } from '../documents/document-query.ts';
+import type { Collection, Documents, Position, StoredDocument } from '../documents.ts';
+import { type SvcError, toSvcError } from '../errors.ts';
 import type { KeyRuns } from '../ledger/key-runs.ts';
 import { DEAD_LETTERS, type DeadLetter } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
@@ -55,7 +57,21 @@ interface RemovalsParts {
   readonly forget: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
 
+/** What one step of the sweep did. */
+interface RemovalStep {
+  /** How many removals were finished. */
+  readonly finished: number;
+  /** Where the next step begins; undefined: no removal is behind this step's. */
+  readonly next?: Position;
+  /** Why removals could not be done; undefined: none failed. */
+  readonly failure?: SvcError;
+}
+
 const STEP = 50;
+
+const PAGE = 1_000;
+
+const OLDEST_FIRST = { tenant: null, sort: [['asked_at', 'asc']] } as const;
 
 const PARTS_AT_ONCE = 100;
 
@@ -119,32 +135,49 @@ export class Removals {
 
   /**
    * Removes old archived actors of one tenant together. It makes one call of each kind, whatever their number, so that
-   * removing keeps up with actors that end. At most 100 actors.
+   * removing keeps up with actors that end. At most 100 actors. Returns how many were removed: the sweep does the rest.
    */
-  async removeOld(tenant: string, old: readonly OldActor[]): Promise<void> {
-    if (old.length === 0) return;
+  async removeOld(tenant: string, old: readonly OldActor[]): Promise<number> {
+    if (old.length === 0) return 0;
     const removals = old.map(({ address, viewId }) =>
       this.#removal(address, { by: 'retention', since: 0, view_id: viewId }),
     );
     // An actor that a caller deleted keeps its earlier removal.
     await this.#removals.putMany(removals);
-    await this.#finishOld(tenant, removals);
+    return this.#finishOld(tenant, removals);
   }
 
-  /** Continues removals that have begun, oldest first. Returns how many were finished. */
-  async step(): Promise<number> {
+  /**
+   * Continues removals that have begun, oldest first: a page of them, behind `after`. Those that cannot be finished yet,
+   * and those that fail, keep no later one waiting. Throws `unavailable`.
+   */
+  async step(after?: Position): Promise<RemovalStep> {
+    const begun = await this.#removals.find({
+      ...OLDEST_FIRST,
+      limit: PAGE,
+      ...(after === undefined ? {} : { after }),
+    });
+    const failures: SvcError[] = [];
     let finished = 0;
-    const begun = await this.#removals.find({ tenant: null, sort: [['asked_at', 'asc']], limit: 1_000 });
     for (let at = 0; at < begun.length; at += STEP) {
       const some = begun.slice(at, at + STEP);
       const [guarded, over] = this.#requested(some);
-      await Promise.all(guarded.map((one) => this.#begin(addressOf(one), one)));
-      for (const [tenant, list] of Map.groupBy(over, (one) => one.tenant)) finished += await this.#end(tenant, list);
       const old = some.filter(({ by }) => by === 'retention');
+      const begin = (one: Removal): Promise<unknown> => this.#begin(addressOf(one), one);
+      const begins = guarded.map((one) => unlessFailed(failures, () => begin(one)));
+      for (const outcome of await Promise.allSettled(begins)) if (outcome.status === 'rejected') throw outcome.reason;
+      for (const [tenant, list] of Map.groupBy(over, (one) => one.tenant))
+        finished += await eachAloneIfNeeded(failures, list, (these) => this.#end(tenant, these));
       for (const [tenant, list] of Map.groupBy(old, (one) => one.tenant))
-        finished += await this.#finishOld(tenant, list);
+        finished += await eachAloneIfNeeded(failures, list, (these) => this.#finishOld(tenant, these));
     }
-    return finished;
+    const [failure] = failures;
+    const last = begun.length < PAGE ? undefined : begun.at(-1);
+    return {
+      finished,
+      ...(last === undefined ? {} : { next: positionOf(OLDEST_FIRST, last) }),
+      ...(failure === undefined ? {} : { failure }),
+    };
   }
 
   #removal(address: Address, parts: Pick<Removal, 'by' | 'since' | 'view_id'>): Removal {
@@ -239,8 +272,8 @@ export class Removals {
       const where = { parent: { in: addresses } };
       const children = await this.#actors.find({ tenant, where, limit: PARTS_AT_ONCE, skip: kept });
       const parts = children.filter((child) => registry.definitionOf(addressOf(child))?.isPart === true);
-      await this.removeOld(tenant, parts.map(oldActor));
-      kept += children.length - parts.length;
+      // One that is in the store stays in this list until the sweep.
+      kept += children.length - (await this.removeOld(tenant, parts.map(oldActor)));
       if (children.length < PARTS_AT_ONCE) return;
     }
   }
@@ -261,6 +294,36 @@ export class Removals {
     await changes.append(tenant, gone);
     await forget(tenant, addresses);
   }
+}
+
+/** Undefined when the work failed: the failure is noted. Throws `unavailable`, after which nothing else would succeed. */
+async function unlessFailed<T>(failures: SvcError[], work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const failure = toSvcError(thrown);
+    if (failure.code === 'unavailable') throw failure;
+    failures.push(failure);
+    return undefined;
+  }
+}
+
+/** Finishes removals together, and each alone if that fails. Returns how many were finished. */
+async function eachAloneIfNeeded(
+  failures: SvcError[],
+  removals: readonly Removal[],
+  finish: (removals: readonly Removal[]) => Promise<number>,
+): Promise<number> {
+  const failed: SvcError[] = [];
+  const together = await unlessFailed(failed, () => finish(removals));
+  if (together !== undefined) return together;
+  if (removals.length === 1) {
+    failures.push(...failed);
+    return 0;
+  }
+  let finished = 0;
+  for (const one of removals) finished += (await unlessFailed(failures, () => finish([one]))) ?? 0;
+  return finished;
 }
 
 /** The change of a list whose document is removed. One that a caller removed is hidden already, and its change is known. */

@@ -2,7 +2,7 @@ import type { ActorStore } from '../actor-store.ts';
 import { type Address, parseAddress } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
-import type { Collection, Documents, StoredDocument } from '../documents.ts';
+import type { Collection, Documents, Position, StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { KeptFrom } from '../ledger/kept-from.ts';
 import { DEAD_LETTERS, LEDGER } from '../ledger/segments.ts';
@@ -118,12 +118,11 @@ export class Retention {
 
   /** Runs one sweep over everything. Tests call it too. */
   async sweep(): Promise<Swept> {
-    const { removals } = this.#parts;
     const swept: Record<string, number> = {};
     const count = (thing: string, removed: number): void => {
       swept[thing] = (swept[thing] ?? 0) + removed;
     };
-    count('deleted', await removals.step());
+    count('deleted', await this.#finishRemovals());
     for (const tenant of await this.#actors.tenants()) {
       await this.#describeOld(tenant);
       for (const thing of this.#things()) count(thing, await this.#sweepActors(tenant, thing));
@@ -133,6 +132,21 @@ export class Retention {
     }
     for (const step of this.#parts.upkeep) await this.#upkeep(step);
     return swept;
+  }
+
+  /** Looks at every removal that has begun. Returns how many were finished. */
+  async #finishRemovals(): Promise<number> {
+    const { removals, warn } = this.#parts;
+    let removed = 0;
+    for (let after: Position | undefined; !this.#stopped; ) {
+      const { finished, next, failure } = await removals.step(after);
+      removed += finished;
+      if (failure !== undefined) warn('deleted actors could not be removed; the next sweep tries again', failure);
+      if (next === undefined) break;
+      after = next;
+      await this.#pause();
+    }
+    return removed;
   }
 
   /** All rule names of the definitions; `runs` for those that name none. */

@@ -7,11 +7,13 @@ import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import type { StoredDocument } from '../../runtime/documents.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { ARCHIVED_ACTORS, type ArchivedActor } from '../../runtime/projection/archive.ts';
 import { type RetentionRule, retentionPolicy } from '../../runtime/retention/retention.ts';
-import { startRuntime } from '../../runtime/runtime.ts';
+import { type Runtime, startRuntime } from '../../runtime/runtime.ts';
 import { run } from '../contract/retention.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const TENANTS = ['a', 'b', 'c'] as const;
 /** A long time, so that what a run waits for in real time is nothing beside it. */
@@ -112,6 +114,85 @@ describe('retention over random runs, ages, sizes and tenants', { timeout: 120_0
       }),
       { numRuns: 25 },
     );
+  });
+});
+
+describe('removals that cannot be finished', { timeout: 60_000 }, () => {
+  let directory: string;
+  let ports: Awaited<ReturnType<typeof openStores>>;
+  let runtime: Runtime;
+  const warnings: string[] = [];
+  const poisoned = new Set<Address>();
+  let upkeeps = 0;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'svc-removals-'));
+    ports = await openStores({ dataDir: directory, warn: assert.fail });
+    runtime = await startRuntime({
+      ...ports,
+      upkeep: [
+        async () => {
+          upkeeps += 1;
+          return false;
+        },
+      ],
+      definitions: [run],
+      handlers: [],
+      node: 'node-a',
+      settings: { partitions: 2, systemPartitions: 1, removalsGuardedMs: 0 },
+      retention: {
+        policy: retentionPolicy({}),
+        intervalMs: UNIT_MS,
+        async forget(_tenant, gone) {
+          if (gone.some((one) => poisoned.has(one))) throw new Error('this one cannot be forgotten');
+        },
+      },
+      warn: (message) => void warnings.push(message),
+    });
+  });
+  after(async () => {
+    await runtime.stop();
+    await ports.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const deleted = async (tenant: string): Promise<Address> => {
+    const address = addressOf('run', tenant, randomUUID());
+    await runtime.client.ask(address, 'Start', { text: '', parent: null });
+    await runtime.client.ask(address, 'End', {});
+    await waitUntil('it to be archived', async () => (await runtime.client.read(address))?.archived === true);
+    await runtime.removals.ask(address);
+    return address;
+  };
+  const removals = () => ports.documents.collection<StoredDocument>({ name: 'removals', unique: [], indexes: [] });
+
+  test('a removal behind 2,100 that cannot be finished is finished in the same sweep', async () => {
+    const all = await removals();
+    // The time for which late writes are expected begins when the actor was gone: here, tomorrow.
+    const guarded = { version: 1, by: 'request', asked_at: 1, since: 0, gone_at: Date.now() + UNIT_MS };
+    const many = Array.from({ length: 2_100 }, () => addressOf('run', 'acme', randomUUID()));
+    await all.putMany(many.map((id) => ({ ...guarded, tenant: 'acme', id, view_id: id })));
+    const address = await deleted('acme');
+    assert.deepEqual((await runtime.sweep()).deleted, 0, 'it is taken out of the archive first');
+    assert.deepEqual((await runtime.sweep()).deleted, 1);
+    assert.equal(await all.get('acme', address), null);
+    assert.equal(await all.count({ tenant: 'acme' }), many.length, 'the others wait for their time');
+    await all.deleteMany({ tenant: 'acme' });
+  });
+
+  test('a removal that fails keeps no other one waiting, and the rest of the sweep runs', async () => {
+    const all = await removals();
+    const [broken, sound] = [await deleted('acme'), await deleted('acme')];
+    poisoned.add(broken);
+    await runtime.sweep();
+    const before = upkeeps;
+    assert.deepEqual((await runtime.sweep()).deleted, 1);
+    assert.equal(upkeeps, before + 1);
+    assert.equal(await all.get('acme', sound), null);
+    assert.notEqual(await all.get('acme', broken), null, 'it is tried again');
+    assert.ok(warnings.includes('deleted actors could not be removed; the next sweep tries again'));
+    poisoned.clear();
+    assert.deepEqual((await runtime.sweep()).deleted, 1);
   });
 });
 
