@@ -19,8 +19,9 @@ export const NodeKernel = z
     mailbox_bound: z.number().int().min(1).max(1_000_000).default(1_024),
     /** Actors idle for this long leave memory. */
     passivate_after_ms: ms(100, 86_400_000).default(30_000),
-    /** Effects of one pool that this node runs in parallel: model calls, tools, commands (E1). */
+    /** Limit of the encoded states in memory, in bytes; the least recently used leave first. */
     cache_bytes: z.number().int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
+    /** Effects of one pool that this node runs in parallel: model calls, tools, commands (E1). */
     effect_concurrency: z.number().int().min(1).max(10_000).default(32),
     /** How long the claim of a command or program stays valid while its node cannot renew it. */
     command_claim_ttl_ms: ms(500, 600_000).default(30_000),
@@ -40,9 +41,9 @@ export const NodeKernel = z
 
 /** `spec.limits`: load above which new work is refused (usecases/starts/admission.ts). */
 export const NodeLimits = z.strictObject({
-  /** Burst of starts to a node without a queue. */
+  /** Starts that a node without a queue accepts at once. */
   starts_in_flight: z.number().int().min(1).max(100_000).default(600),
-  /** More are accepted while they wait no longer than this. */
+  /** Longest time that a start may wait in the queue; one that would wait longer is refused. */
   start_wait_ms: ms(10, 60_000).default(1_000),
 });
 

@@ -138,7 +138,7 @@ export const tooFewJudges: Rule = {
       if (state.agents.every(({ weight }) => weight === 0))
         yield {
           path: statePath(name, 'agents'),
-          message: 'every judge has weight 0, so there is no score',
+          message: 'every judge has weight 0, so all count equally',
           cure: 'Give at least one judge a weight greater than 0.',
         };
     }

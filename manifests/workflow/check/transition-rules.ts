@@ -195,7 +195,7 @@ function reasonOf(transition: Transition): string | null {
     case 'exit_code':
       return String(Number.parseInt(value, 10)) === value
         ? null
-        : 'exit_code never matches: its value is no whole number';
+        : 'exit_code never matches: its value is not a whole number';
     default:
       return null;
   }
