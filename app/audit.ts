@@ -14,8 +14,10 @@ import { SyslogSink } from '../security/audit/syslog-sink.ts';
 import type { Signing } from './fleet.ts';
 import type { NodeWorld } from './world.ts';
 
-/** How long a stop waits for the last entries. */
+/** How long a stop waits for the audit: first for the last entries, then for what is sent and signed about them. */
 const CLOSE_WAIT_MS = 3_000;
+
+const ENTRIES_WAIT_MS = 2_000;
 
 export interface Audit {
   readonly operations: OperationAudit;
@@ -62,6 +64,7 @@ export async function openAudit({
     warn,
     failClosed: fail_closed,
     onOpened: (tenant) => void statements.opened(tenant),
+    isStated: (tenant, end) => statements.hasStated(tenant, end),
     onWritten(tenant, records) {
       statements.wrote();
       sink?.add(tenant, records);
@@ -78,9 +81,10 @@ export async function openAudit({
     },
     async close() {
       retention?.close();
-      await operations.close('the node stops', CLOSE_WAIT_MS);
-      await sink?.close(CLOSE_WAIT_MS);
-      await statements.close();
+      const begun = clock.monotonic();
+      await operations.close('the node stops', ENTRIES_WAIT_MS);
+      const leftMs = Math.max(0, CLOSE_WAIT_MS - (clock.monotonic() - begun));
+      await Promise.all([sink?.close(leftMs), statements.close(leftMs)]);
     },
   };
 }

@@ -37,12 +37,12 @@ export type OperationEntry = z.output<typeof OperationEntry>;
 
 /** Content of a record of a chain of operations. */
 export const EntryBody = z.discriminatedUnion('kind', [
-  /** A process of the node wrote its first entry for this tenant. */
+  /** A process of the node wrote its first entry for this tenant, or its first one behind `closed`. */
   z.object({ kind: z.literal('opened'), node: z.string(), tenant: z.string(), version: z.string() }),
   OperationEntry,
   /** This number of entries could not be written: the store was down for longer than the node can hold entries. */
   z.object({ kind: z.literal('lost'), count: z.number().int().min(1) }),
-  /** The node stopped in order. */
+  /** The node stopped in order, or had no entry of the tenant for a while. */
   z.object({ kind: z.literal('closed'), reason: z.string() }),
 ]);
 

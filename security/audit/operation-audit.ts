@@ -15,6 +15,7 @@ import {
 } from './api.ts';
 import type { Block } from './blocks.ts';
 import { Chain } from './chain.ts';
+import { OpenChains } from './open-chains.ts';
 import { OF_CALLERS, OF_STORAGE, Repeats } from './repeats.ts';
 
 /** Most entries of all tenants that wait for the store. */
@@ -22,6 +23,9 @@ const MOST_PENDING = 10_000;
 
 /** How long an operation waits for its entry with `fail_closed`. */
 const WAIT_MS = 3_000;
+
+/** Reason in the last entry of a chain that is put away. */
+const UNUSED = 'the node had no further entry of this tenant';
 
 const MOST_TEXT = 200;
 
@@ -37,18 +41,20 @@ export interface OperationAuditParts {
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
   readonly failClosed: boolean;
-  /** Called once for each tenant that this process writes for. */
+  /** Called for each chain that is opened, also for one that was put away before. */
   readonly onOpened?: (tenant: string) => void;
   /** Called with what is durable. */
   readonly onWritten?: (tenant: string, records: readonly EntryRecord[]) => void;
+  /** Whether the end of a chain is in a statement. Default: none is made. */
+  readonly isStated?: ((tenant: string, end: ChainEnd) => boolean) | undefined;
   /** False: the queue of the sink is full, so with `fail_closed` operations are refused. */
   readonly sinkTakes?: (() => boolean) | undefined;
 }
 
-/** Writes the audit of operations: one chain for each tenant, made by this node. */
+/** Writes the audit of operations: one chain for each tenant, made by this node. Chains that are not used are put away. */
 export class ChainedAudit implements OperationAudit {
   readonly #parts: OperationAuditParts;
-  readonly #chains = new Map<string, Chain>();
+  readonly #chains: OpenChains;
   readonly #repeats: Repeats;
   readonly #occurrences: Repeats;
   readonly #lost = new Map<string, number>();
@@ -57,14 +63,26 @@ export class ChainedAudit implements OperationAudit {
 
   constructor(parts: OperationAuditParts) {
     this.#parts = parts;
+    this.#chains = new OpenChains({
+      clock: parts.clock,
+      make: (tenant) => this.#chain(tenant),
+      open: (tenant, chain) => this.#opened(tenant, chain),
+      close: (_tenant, chain) => void this.#counted(chain, { kind: 'closed', reason: UNUSED }),
+      mayForget: (tenant, end) => parts.isStated?.(tenant, end) ?? true,
+    });
     this.#repeats = new Repeats(parts.clock, (tenant, entry) => this.#write(tenant, entry), OF_CALLERS);
     const write = (tenant: string, entry: OperationEntry): void => this.#write(tenant, entry, MOST_PENDING / 2);
     this.#occurrences = new Repeats(parts.clock, write, OF_STORAGE);
   }
 
-  /** The ends of the chains that this process wrote, by tenant. */
-  *ends(): Generator<readonly [tenant: string, end: ChainEnd]> {
-    for (const [tenant, chain] of this.#chains) if (chain.end !== null) yield [tenant, chain.end];
+  /** The ends of the chains that this process wrote and that may not be stated yet, by tenant. */
+  ends(): Iterable<readonly [tenant: string, end: ChainEnd]> {
+    return this.#chains.ends();
+  }
+
+  /** Chains in memory. */
+  get chains(): number {
+    return this.#chains.size;
   }
 
   async begin(call: AuditedCall): Promise<AuditedOperation> {
@@ -94,7 +112,9 @@ export class ChainedAudit implements OperationAudit {
   async close(reason: string, waitMs: number): Promise<void> {
     this.#repeats.flush();
     this.#occurrences.flush();
-    const all = [...this.#chains.keys()].map((tenant) => this.#append(tenant, { kind: 'closed', reason }));
+    // What was counted as lost is in no chain yet.
+    const tenants = new Set([...this.#chains.end(), ...this.#lost.keys()]);
+    const all = [...tenants].map((tenant) => this.#append(tenant, { kind: 'closed', reason }));
     await this.#within(Promise.all(all), waitMs);
   }
 
@@ -123,7 +143,7 @@ export class ChainedAudit implements OperationAudit {
   }
 
   async #append(tenant: string, body: EntryBody): Promise<number> {
-    const chain = this.#chainOf(tenant);
+    const chain = this.#chains.of(tenant);
     const lost = this.#lost.get(tenant);
     if (lost !== undefined) {
       this.#lost.delete(tenant);
@@ -140,15 +160,15 @@ export class ChainedAudit implements OperationAudit {
     return sequence;
   }
 
-  #chainOf(tenant: string): Chain {
-    const known = this.#chains.get(tenant);
-    if (known !== undefined) return known;
-    const { node, version, blocks, clock, warn, onWritten = () => {} } = this.#parts;
-    const chain = new Chain({ tenant, node, writer: this.#writer, blocks, clock, warn, onWritten });
-    this.#chains.set(tenant, chain);
-    this.#parts.onOpened?.(tenant);
+  #chain(tenant: string): Chain {
+    const { node, blocks, clock, warn, onWritten = () => {} } = this.#parts;
+    return new Chain({ tenant, node, writer: this.#writer, blocks, clock, warn, onWritten });
+  }
+
+  #opened(tenant: string, chain: Chain): void {
+    const { node, version, onOpened } = this.#parts;
+    onOpened?.(tenant);
     void this.#counted(chain, { kind: 'opened', node, tenant, version });
-    return chain;
   }
 
   /** The result of `work`, or null after `waitMs`. */

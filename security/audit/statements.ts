@@ -2,6 +2,8 @@ import { STATEMENT_TYPE, Statement } from '../../manifests/audit/entries.ts';
 import type { ChainEnd } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import { allDone } from '../../runtime/kit/queues.ts';
+import { within } from '../../runtime/kit/waits.ts';
 import { type SigningParts, signCompact } from '../signed-token.ts';
 import type { Block } from './blocks.ts';
 import { signedContent } from './signed-content.ts';
@@ -26,6 +28,9 @@ const LOOK_BACK_MS = 600_000;
 
 const PAGE = 500;
 
+/** Tenants whose chains are looked at, and stated, at a time. */
+const AT_ONCE = 16;
+
 /** Most chains of one statement. */
 const MOST_ENDS = 1_000;
 
@@ -38,7 +43,7 @@ type Ends = Map<string, End>;
 
 interface StatementsParts {
   readonly node: string;
-  readonly chains: Collection<ChainDocument>;
+  readonly chains: Pick<Collection<ChainDocument>, 'find' | 'insert' | 'put'>;
   readonly blocks: Pick<Collection<Block>, 'find'>;
   readonly signing: SigningParts;
   readonly clock: Clock;
@@ -84,6 +89,12 @@ export class Statements {
     this.#arm();
   }
 
+  /** Whether this end of this node's chain is in a stored statement. */
+  hasStated(tenant: string, { sequence }: ChainEnd): boolean {
+    const known = this.#known.get(tenant)?.get(this.#parts.node);
+    return known !== undefined && known.sequence >= sequence && !this.#news.has(tenant);
+  }
+
   /** One statement of this moment about chains of a tenant that were just read from the store. */
   async now(tenant: string, stored: Iterable<readonly [node: string, end: ChainEnd]>): Promise<string> {
     for (const [node, end] of stored) await this.#learn(tenant, node, end);
@@ -98,12 +109,18 @@ export class Statements {
     return this.#round;
   }
 
-  /** Signs once more, unless this process never signed: a short run creates no keys when it ends. */
-  async close(): Promise<void> {
+  /**
+   * Signs once more, for at most `waitMs`, unless this process never signed: a short run creates no keys when it ends.
+   * What is not signed then is in the statement behind the next entry of its tenant.
+   */
+  async close(waitMs: number): Promise<void> {
     this.#isClosed = true;
     this.#cancel?.();
-    await this.#round;
-    if (this.#hasSigned) await this.#runRound();
+    const last = async (): Promise<void> => {
+      await this.#round;
+      if (this.#hasSigned) await this.#runRound();
+    };
+    await within(this.#parts.clock, waitMs, last());
   }
 
   #arm(): void {
@@ -122,8 +139,8 @@ export class Statements {
     try {
       if (isFleet || !this.#hasRead) await this.#readOthers();
       this.#hasRead = true;
-      for (const [tenant, end] of ends()) await this.#learn(tenant, node, end);
-      for (const tenant of [...this.#news]) await this.#state(tenant);
+      await someAtOnce([...ends()], ([tenant, end]) => this.#learn(tenant, node, end));
+      await someAtOnce([...this.#news], (tenant) => this.#state(tenant));
     } catch (thrown) {
       warn('the statement about the audit chains could not be signed; the next round tries again', thrown);
       this.#arm();
@@ -215,4 +232,8 @@ export class Statements {
     this.#hasSigned = true;
     return signed;
   }
+}
+
+async function someAtOnce<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < all.length; at += AT_ONCE) await allDone(all.slice(at, at + AT_ONCE).map(work));
 }

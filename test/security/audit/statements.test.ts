@@ -11,6 +11,7 @@ import { CHAINS, type ChainDocument, Statements } from '../../../security/audit/
 import { createPublishedKeys } from '../../../security/keys/published-keys.ts';
 import type { SigningParts } from '../../../security/signed-token.ts';
 import { HandClock } from '../../support/hand-clock.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 import { type AuditStore, auditOf, auditStore, callOf } from './audit-store.ts';
 
 const TENANT = 'acme';
@@ -190,13 +191,44 @@ describe('statements of nodes about each other', () => {
   });
 });
 
+describe('the last statement of a node', () => {
+  it('is not waited for longer than a stop may take', async () => {
+    await using store = await auditStore();
+    const clock = new HandClock();
+    const chains = await store.documents.collection<ChainDocument>(CHAINS);
+    const puts: ChainDocument[] = [];
+    const { audit, warned } = auditOf(store.blocks, { clock, failClosed: true });
+    const statements = new Statements({
+      ...{ node: 'node-1', blocks: store.blocks, signing: await signingOf(store, clock), clock, isFleet: false },
+      chains: {
+        find: (find) => chains.find(find),
+        insert: (chain) => chains.insert(chain),
+        put(chain) {
+          puts.push(chain);
+          return puts.length === 1 ? chains.put(chain) : new Promise<never>(() => {});
+        },
+      },
+      ends: () => audit.ends(),
+      warn: (message) => void warned.push(message),
+    });
+    await (await audit.begin(callOf('agents.delete'))).end({ outcome: 'ok' });
+    await statements.round();
+    await (await audit.begin(callOf('agents.deploy'))).end({ outcome: 'ok' });
+    const closed = statements.close(1_000);
+    await waitUntil('the last statement', () => puts.length === 2);
+    await clock.pass(1_000);
+    await closed;
+    assert.deepEqual(warned, []);
+  });
+});
+
 describe('retention of the audit', () => {
   const DAY_MS = 86_400_000;
 
   it('removes old entries behind a signed checkpoint, and the rest of each chain verifies', async () => {
     await using store = await auditStore();
     const { clock, a, b } = await fleet(store);
-    for (const node of [a, b]) await node.statements.close();
+    for (const node of [a, b]) await node.statements.close(1_000);
     await clock.pass(20 * DAY_MS);
     for (const node of [a, b]) await node.change('agents.deploy');
     await clock.pass(20 * DAY_MS);
@@ -207,18 +239,19 @@ describe('retention of the audit', () => {
     assert.deepEqual(
       verdict.chains.map(({ node, records }) => [node, records]),
       [
-        ['node-a', 4],
-        ['node-b', 4],
+        // Behind each silence it is opened again, and before it, closed.
+        ['node-a', 7],
+        ['node-b', 7],
       ],
     );
     const first = await recordsBehind(store.blocks, { tenant: TENANT, node: 'node-a', after: 0, limit: 1 });
-    assert.equal(first[0]?.sequence, 6);
+    assert.deepEqual([first[0]?.sequence, first[0]?.body.kind], [7, 'opened']);
   });
 
   it('keeps the newest entry of a chain whatever its age, so that a node continues it', async () => {
     await using store = await auditStore();
     const { clock, a, b } = await fleet(store);
-    for (const node of [a, b]) await node.statements.close();
+    for (const node of [a, b]) await node.statements.close(1_000);
     await clock.pass(100 * DAY_MS);
     await a.retention.sweep();
     const again = await nodeOf(store, 'node-a', clock);
