@@ -37,7 +37,7 @@ interface PendingAsk {
 }
 
 export interface PendingAnswer {
-  /** Resolves to the encoded reply. Rejects with `deadline_exceeded` or `cancelled`. */
+  /** Resolves to the encoded reply. Rejects with `deadline_exceeded` or `cancelled`, and `unavailable` after `close`. */
   readonly answer: Promise<string>;
   /** Reports where the message was appended. */
   readonly appended: (at: AppendedAt) => void;
@@ -53,6 +53,7 @@ export class PendingAsks {
   readonly #asks = new Map<string, PendingAsk>();
   readonly #unsubscribe: Unsubscribe;
   #cancelLook: (() => void) | null = null;
+  #isClosed = false;
 
   constructor(
     store: Pick<ActorStore, 'recallReply' | 'onReply'>,
@@ -71,9 +72,13 @@ export class PendingAsks {
     });
   }
 
+  /** Ends the asks that wait, and each that comes later: their answers are not heard any more. */
   close(): void {
+    this.#isClosed = true;
     this.#unsubscribe();
     this.#cancelLook?.();
+    this.#cancelLook = null;
+    for (const ask of this.#asks.values()) ask.reject(stopped());
   }
 
   add(message: Message, partition: Partition, deadline: number, signal: AbortSignal | undefined): PendingAnswer {
@@ -93,7 +98,8 @@ export class PendingAsks {
       first?.again.push(ask);
       signal?.addEventListener('abort', giveUp, { once: true });
       if (signal?.aborted === true) giveUp();
-      if (this.#cancelLook === null) this.#look();
+      if (this.#isClosed) reject(stopped());
+      else if (this.#cancelLook === null) this.#look();
     });
     // The ask may end while the append is under way. When the append failed, the later deadline error has no receiver.
     answer.catch(() => undefined);
@@ -132,6 +138,9 @@ export class PendingAsks {
     );
   }
 }
+
+const stopped = (): SvcError =>
+  new SvcError('unavailable', 'the node stops before it has the answer; the call may have been carried out');
 
 const outOfTime = ({ type, away }: PendingAsk): SvcError =>
   new SvcError('deadline_exceeded', undefined, { field: type, ...(away === undefined ? {} : { store: away }) });

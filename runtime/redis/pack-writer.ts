@@ -20,7 +20,8 @@ const REFUSED = -1;
 
 interface Waiting {
   readonly partition: Partition;
-  readonly delivery: Delivery;
+  /** Without its body while no caller waits: an outage leaves many of these, and a repeat brings the body again. */
+  delivery: Delivery;
   readonly bound: number;
   /** Null while no caller waits: the last one got `unavailable` and may repeat the call. */
   caller: PromiseWithResolvers<AppendOutcome> | null;
@@ -85,7 +86,7 @@ export class PackWriter {
     const caller = Promise.withResolvers<AppendOutcome>();
     const doubt = this.#doubts.get(delivery.id);
     if (this.#written.delete(delivery.id)) return { kind: 'accepted', seq: 0 };
-    if (doubt !== undefined) this.#askAgain(doubt, delivery.id, caller);
+    if (doubt !== undefined) this.#askAgain(doubt, delivery, caller);
     else if (ageMs > DOUBT_MS) return { kind: 'late' };
     else {
       await this.#parts.times.nowOrAsked(partition);
@@ -147,6 +148,7 @@ export class PackWriter {
   }
 
   #answered(line: Line, pack: Pack, reply: unknown): void {
+    if (this.#doubtful.size + this.#written.size > 0) this.#forgetOld();
     const [answer = REFUSED, now] = list(reply);
     this.#parts.times.tell(line.log, integer(now));
     if (typeof answer === 'string') {
@@ -200,10 +202,9 @@ export class PackWriter {
     let doubt = this.#doubtful.get(pack.writer);
     if (doubt === undefined) {
       doubt = { log, writer: pack.writer, packs: [], closing: false, askedAt: 0 };
-      this.#doubtful.set(pack.writer, doubt);
     }
     doubt.packs.push(pack);
-    doubt.askedAt = performance.now();
+    this.#asked(doubt);
     for (const { delivery } of pack.waiting) this.#doubts.set(delivery.id, doubt);
     this.#forgetOld();
     return doubt;
@@ -211,7 +212,10 @@ export class PackWriter {
 
   #forgetOld(): void {
     const before = performance.now() - DOUBT_MS;
-    for (const doubt of this.#doubtful.values()) if (doubt.askedAt < before) this.#settle(doubt);
+    for (const doubt of this.#doubtful.values()) {
+      if (doubt.askedAt >= before) break;
+      this.#settle(doubt);
+    }
     for (const [id, at] of this.#written) {
       if (at >= before) break;
       this.#written.delete(id);
@@ -223,17 +227,24 @@ export class PackWriter {
     for (const { waiting } of doubt.packs) for (const { delivery } of waiting) this.#doubts.delete(delivery.id);
   }
 
-  #askAgain(doubt: Doubt, id: string, caller: PromiseWithResolvers<AppendOutcome>): void {
+  #askAgain(doubt: Doubt, delivery: Delivery, caller: PromiseWithResolvers<AppendOutcome>): void {
     for (const { waiting } of doubt.packs) {
       for (const one of waiting) {
-        if (one.delivery.id !== id) continue;
+        if (one.delivery.id !== delivery.id) continue;
         // Two callers sent one message: both get its outcome.
         if (one.caller !== null) one.caller.promise.then(caller.resolve, caller.reject);
-        else one.caller = caller;
+        else [one.delivery, one.caller] = [delivery, caller];
       }
     }
-    doubt.askedAt = performance.now();
+    this.#asked(doubt);
     this.#close(doubt);
+  }
+
+  /** The doubt that was asked for last is the last one of all. */
+  #asked(doubt: Doubt): void {
+    doubt.askedAt = performance.now();
+    this.#doubtful.delete(doubt.writer);
+    this.#doubtful.set(doubt.writer, doubt);
   }
 
   /**
@@ -286,5 +297,6 @@ function reject(pack: Pack, error: SvcError): void {
   for (const one of pack.waiting) {
     one.caller?.reject(error);
     one.caller = null;
+    one.delivery = { ...one.delivery, body: '' };
   }
 }

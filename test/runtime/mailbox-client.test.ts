@@ -73,6 +73,29 @@ test('an ask ends when its caller gives up, and at its deadline', async () => {
   await waitUntil('both to be counted', async () => (await node.runtime.client.events(to, 0, 10)).length === 2);
 });
 
+test('an ask that waits when its client is closed ends at once, and so does a later one', async () => {
+  let isHeld = true;
+  const other = await startKernelNode({
+    definitions: [counter],
+    store: (inner) => ({
+      async commit(commit, readAhead) {
+        if (isHeld) throw new SvcError('unavailable', 'the store is away');
+        return inner.commit(commit, readAhead);
+      },
+    }),
+  });
+  const { client } = other.runtime;
+  const to = fresh('counter');
+  const waiting = client.ask(to, 'Add', { by: 1 });
+  await waitUntil('the message', async () => (await client.mailbox(to)).depth === 1);
+  client.close();
+  const unavailable = { code: 'unavailable', message: /^the node stops before it has the answer/ };
+  await assert.rejects(waiting, unavailable);
+  await assert.rejects(client.ask(to, 'Add', { by: 1 }), unavailable);
+  isHeld = false;
+  await other.stop();
+});
+
 test('a follower ends though the store lost the end that it waits for and the actor ended with fewer events', async () => {
   const to = fresh('job');
   await node.runtime.client.ask(to, 'Run', { input: { value: 1 } });

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { Keys, Routes } from '../../../runtime/redis/keys.ts';
 import { PackWriter } from '../../../runtime/redis/pack-writer.ts';
 import { ServerTimes } from '../../../runtime/redis/wake-ups.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITION: Partition = 'default:0';
 const to = addressOf('counter', 'acme', 'one');
@@ -57,7 +60,7 @@ function underTest() {
     assert.ok(call, 'a call was sent');
     return call;
   };
-  return { append, next, calls };
+  return { append, next, calls, writer };
 }
 
 const unavailable = { code: 'unavailable' };
@@ -111,4 +114,29 @@ test('a writer that one caller closes still answers callers that reopen it later
   // Its pack had been written after all.
   assert.deepEqual(await append('a'), { kind: 'accepted', seq: 0 });
   assert.equal(calls.length, 0);
+});
+
+test('a message whose caller left keeps no memory of its body, and a repeat that brings it is sent whole', async () => {
+  const { append, next, writer } = underTest();
+  const large = async (id: string): Promise<WeakRef<object>> => {
+    const delivery = { id, to, body: 'a', fresh: true };
+    const failed = assert.rejects(writer.append(PARTITION, delivery, BOUND, 0), unavailable);
+    await (await next()).fail();
+    await failed;
+    return new WeakRef(delivery);
+  };
+  const kept = [await large('a'), await large('b')];
+  setFlagsFromString('--expose_gc');
+  const collect: unknown = runInNewContext('gc');
+  assert.ok(typeof collect === 'function');
+  await waitUntil('the messages to be collected', () => {
+    collect();
+    return kept.every((one) => one.deref() === undefined);
+  });
+  const again = append('a');
+  await (await next()).answer(0);
+  const resent = await next();
+  assert.deepEqual([resent.name, resent.args[7]], ['append_pack', 'a']);
+  await resent.answer([7, 1_000]);
+  assert.deepEqual(await again, { kind: 'accepted', seq: 7 });
 });
