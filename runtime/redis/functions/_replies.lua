@@ -1,26 +1,16 @@
 -- Replies of a commit to the clients that wait for them.
 
 -- Publishes replies, and keeps them for REPLIES_MS at most for clients that missed the publication: a stream by the commit's last
--- number. Its end is set every REARM_MS and not with each commit: each setting is in the append-only file.
+-- number. Its end is set when it is REARM_MS nearer, and not with each commit: each setting is in the append-only file.
 local REPLIES_MS, REARM_MS, MOST_REPLIES = 120000, 15000, 4096
--- When this server set it, by key.
-local armed_at, armed, MOST_ARMED = {}, 0, 1024
 
-local function arm(replies, now)
-  local at = armed_at[replies]
-  if at and now >= at and now - at < REARM_MS then return end
-  if not at and armed >= MOST_ARMED then armed_at, armed = {}, 0 end
-  if not armed_at[replies] then armed = armed + 1 end
-  armed_at[replies] = now
-  redis.call('PEXPIRE', replies, REPLIES_MS)
-end
-
-local function keep_replies(replies, upto, args, from, to, prefix, now)
+local function keep_replies(replies, upto, args, from, to, prefix)
   for i = from, to, 2 do
     redis.call('XADD', replies, 'MAXLEN', '~', MOST_REPLIES, int(upto) .. '-*', 'p', args[i + 1])
     publish(prefix, 'reply:' .. args[i], args[i + 1])
   end
-  arm(replies, now)
+  -- A new stream has no end yet.
+  if redis.call('PTTL', replies) <= REPLIES_MS - REARM_MS then redis.call('PEXPIRE', replies, REPLIES_MS) end
 end
 
 -- Collects replies (session, seen field, body) by session and records them in `set`; `send_replies` publishes one message a session:

@@ -96,7 +96,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
   if more > 0 then set[#set + 1], set[#set + 2] = 'beside', int(upto) .. '-' .. int(beside) end
   if from.j then redis.call('XADD', keys[k + 2], int(upto) .. '-' .. int(beside), 'f', int(after), 'r', args[from.j]) end
   if from.p then collect_replies(out.replies, args, from.p, to.p, set) end
-  if from.P then keep_replies(keys[k + 4], upto, args, from.P, to.P, out.prefix, now) end
+  if from.P then keep_replies(keys[k + 4], upto, args, from.P, to.P, out.prefix) end
   local sent = tail
   for i = 2, #parts do
     local part = parts[i]

@@ -1,28 +1,55 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { it } from 'node:test';
+import { it, type TestContext } from 'node:test';
+import type { Redis } from 'ioredis';
+import type { Lease } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
+import type { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
-import { redisMissing } from '../../support/redis.ts';
+import { redisMissing, startRedis } from '../../support/redis.ts';
 import { openedStore } from './opened-store.ts';
 
 const PARTITION: Partition = 'default:1';
+const KEPT = `{svc:${PARTITION}}:replies`;
 const MOST_MS = 120_000;
 
-it('replies that are kept for callers who missed them go two minutes after the last one at the latest', {
-  skip: redisMissing() ?? false,
-}, async (test) => {
-  const { admin, store } = await openedStore(test);
+/** Commits one message with its reply; answers how long the kept replies stay, ms. */
+async function keptFor(store: RedisActorStore, admin: Redis, lease: Lease<Partition>, cursor: number): Promise<number> {
+  const id = randomUUID();
+  await store.append(PARTITION, [{ id, to: addressOf('thing', 'acme', 'one'), body: 'x', fresh: true }], 100);
+  const replies = [{ session: 'one', messageId: id, body: `answer ${cursor}`, fresh: true }];
+  const outcome = await store.commit(commitOf(lease, cursor, cursor + 1, { replies }), 0);
+  assert.equal(outcome.kind, 'committed');
+  assert.equal(await store.recallReply(PARTITION, id, { seq: cursor + 1 }), `answer ${cursor}`);
+  return admin.pttl(KEPT);
+}
+
+async function opened(test: TestContext, url?: string) {
+  const { admin, store } = await openedStore(test, url);
   const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 60_000);
   assert.ok(granted.kind === 'granted');
-  for (let cursor = 0; cursor < 3; cursor += 1) {
-    const id = randomUUID();
-    await store.append(PARTITION, [{ id, to: addressOf('thing', 'acme', 'one'), body: 'x', fresh: true }], 100);
-    const replies = [{ session: 'one', messageId: id, body: `answer ${cursor}`, fresh: true }];
-    const outcome = await store.commit(commitOf(granted.lease, cursor, cursor + 1, { replies }), 0);
-    assert.equal(outcome.kind, 'committed');
-    assert.equal(await store.recallReply(PARTITION, id, { seq: cursor + 1 }), `answer ${cursor}`);
-    const leftMs = await admin.pttl(`{svc:${PARTITION}}:replies`);
-    assert.ok(leftMs > 0.8 * MOST_MS && leftMs <= MOST_MS, `${leftMs} ms`);
+  return { admin, store, lease: granted.lease };
+}
+
+const skip = redisMissing() ?? false;
+
+const isKept = (leftMs: number): void => assert.ok(leftMs > 0.8 * MOST_MS && leftMs <= MOST_MS, `${leftMs} ms`);
+
+it('replies that are kept for callers who missed them go two minutes after the last one at the latest', {
+  skip,
+}, async (test) => {
+  const { admin, store, lease } = await opened(test);
+  for (let cursor = 0; cursor < 3; cursor += 1) isKept(await keptFor(store, admin, lease, cursor));
+  // As if two minutes had passed, or the server had been emptied: the stream is a new one.
+  await admin.del(KEPT);
+  isKept(await keptFor(store, admin, lease, 3));
+});
+
+it('replies of two stores in one server go by themselves in both', { skip }, async (test) => {
+  const server = await startRedis();
+  test.after(() => server.stop());
+  for (const database of [0, 1]) {
+    const { admin, store, lease } = await opened(test, `${server.url}/${database}`);
+    isKept(await keptFor(store, admin, lease, 0));
   }
 });
