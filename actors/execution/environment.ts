@@ -43,7 +43,7 @@ export function nodeEnvironment(execution: IdleExecution): Record<string, string
 }
 
 /** Text that must not be read as a reference (S3), cut to what an environment variable can hold. */
-export function literal(text: string): string {
+function literal(text: string): string {
   const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
   return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;
 }

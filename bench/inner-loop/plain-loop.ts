@@ -1,4 +1,4 @@
-import { proposedCalls } from '../../actors/execution/inner-loop/answered.ts';
+import { proposedCalls } from '../../actors/execution/handlers/model.ts';
 import { askingMessage, SYSTEM_MESSAGE, toolMessages, userMessage } from '../../actors/execution/inner-loop/ask.ts';
 import { outcomeAnswer } from '../../actors/execution/inner-loop/settle-call.ts';
 import { ModelAnswer } from '../../actors/execution/model-answer.ts';

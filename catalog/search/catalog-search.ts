@@ -241,7 +241,7 @@ export interface CheckedRequest extends Filter {
 }
 
 /** Fills in defaults (W38). Throws `invalid_argument` naming the argument of the tool. */
-export function checked(request: SearchRequest): CheckedRequest {
+function checked(request: SearchRequest): CheckedRequest {
   const { query, limit = DEFAULT_LIMIT, minScore = DEFAULT_MIN_SCORE, labels = {}, status } = request;
   if (query.trim() === '' || query.length > MAX_QUERY_CHARS)
     throw refused('query', `expected 1 to ${MAX_QUERY_CHARS} characters`);

@@ -116,7 +116,7 @@ function plannedNode(id: string, before: Fleet, after: Fleet): ClusterPlan['node
 }
 
 /** Number of partitions of a member by pool, for each pool that it may serve. */
-export function sharesOf(member: FleetMember | undefined, fleet: Fleet): Record<string, number> {
+function sharesOf(member: FleetMember | undefined, fleet: Fleet): Record<string, number> {
   if (member === undefined) return {};
   const pools = fleet.pools.filter(({ pool }) => isServing(member, pool));
   return Object.fromEntries(

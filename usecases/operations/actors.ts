@@ -38,7 +38,7 @@ const OpenEffect = z
   })
   .meta({ id: 'OpenEffect' });
 
-export const Actor = z
+const Actor = z
   .object({
     address: z.string().describe('kind/tenant/id.'),
     kind: z.string(),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -11,7 +12,6 @@ import { openActor } from './actors.ts';
 import { type DeliveryRow, deliveryRow } from './delivery-row.ts';
 import { isoTime, shownValue } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
-import { type StateChange, stateChanges } from './state-changes.ts';
 import { attemptNumbers, keptLedger, namingNext } from './trace.ts';
 
 export interface ActorHistory {
@@ -183,4 +183,57 @@ class ActorReplay {
     const since = `deliveries of the tenant are kept from ${isoTime(keptFrom)} on`;
     throw new SvcError('failed_precondition', `the state cannot be rebuilt from its first message: ${since}`);
   }
+}
+
+/** One difference between two states. */
+interface StateChange {
+  /** JSON Pointer (RFC 6901). */
+  readonly path: string;
+  readonly kind: 'added' | 'removed' | 'changed';
+  /** Null for `added`. */
+  readonly before: Json;
+  /** Null for `removed`. */
+  readonly after: Json;
+}
+
+/** Most changes of one answer. */
+const MOST_CHANGES = 1_000;
+
+/** What differs from one state to another, as deep as objects and lists go, in the order of their members. */
+export function stateChanges(
+  before: Json,
+  after: Json,
+): { readonly changes: readonly StateChange[]; readonly cut: boolean } {
+  const changes: StateChange[] = [];
+  for (const change of differences('', before, after)) {
+    if (changes.length === MOST_CHANGES) return { changes, cut: true };
+    changes.push(change);
+  }
+  return { changes, cut: false };
+}
+
+function* differences(path: string, before: Json, after: Json): Generator<StateChange> {
+  if (isDeepStrictEqual(before, after)) return;
+  const [old, now] = [membersOf(before), membersOf(after)];
+  if (old === null || now === null || Array.isArray(before) !== Array.isArray(after)) {
+    yield { path, kind: 'changed', before, after };
+    return;
+  }
+  for (const [name, value] of old) {
+    const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const next = now.get(name);
+    if (next === undefined) yield { path: place, kind: 'removed', before: value, after: null };
+    else yield* differences(place, value, next);
+  }
+  for (const [name, value] of now) {
+    if (old.has(name)) continue;
+    const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    yield { path: place, kind: 'added', before: null, after: value };
+  }
+}
+
+/** The members of an object or a list; null for other values. */
+function membersOf(value: Json): ReadonlyMap<string, Json> | null {
+  if (value === null || typeof value !== 'object') return null;
+  return new Map(Object.entries(value));
 }

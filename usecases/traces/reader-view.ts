@@ -1,7 +1,7 @@
 import type { Json } from '../../runtime/json.ts';
 
 /** Takes the place of a text that may be a secret. */
-export const REDACTED = '[redacted]';
+const REDACTED = '[redacted]';
 
 /** Members whose texts are secrets, in snake_case, kebab-case or camelCase. */
 const SECRET_MEMBER =

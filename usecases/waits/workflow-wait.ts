@@ -98,7 +98,7 @@ async function whatFor(
   }
 }
 
-export async function childWait(
+async function childWait(
   lookups: WorkflowWaitLookups,
   { kind, execution_id }: AwaitingOf<'agent'> | AwaitingOf<'child'>,
   effects: readonly WaitedEffect[],

@@ -99,4 +99,4 @@ export async function mailboxLink(reading: Reading, address: Address): Promise<v
   });
 }
 
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

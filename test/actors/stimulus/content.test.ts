@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { workflowInput } from '../../../actors/stimulus/content.ts';
+import { workflowInput } from '../../../actors/stimulus/starting.ts';
 import { sample } from '../../support/size.ts';
 
 /** JSON text; every third name is that of a prototype. */

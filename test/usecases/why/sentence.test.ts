@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { WhyLink } from '../../../usecases/why/links.ts';
-import { sentenceOf } from '../../../usecases/why/sentence.ts';
+import { sentenceOf } from '../../../usecases/why/why.ts';
 
 const RUN = '12ab34cd-0000-4000-8000-000000000000';
 

@@ -15,7 +15,7 @@ export const AgentId = z
   .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,256}$/u, AGENT_ID_TEXT)
   .describe('UUID or name of an agent.');
 export const ExecutionId = uuid(EXECUTION_ID_TEXT);
-export const RequestId = uuid('invalid request id');
+const RequestId = uuid('invalid request id');
 export const AgentIdParams = z.object({ id: AgentId });
 export const ExecutionIdParams = z.object({ id: ExecutionId });
 export const RequestIdParams = z.object({ id: RequestId });

@@ -38,7 +38,7 @@ export const DeliveryRow = z
   })
   .meta({ id: 'Delivery' });
 
-export const TraceEffect = z
+const TraceEffect = z
   .object({
     effect_id: z.string(),
     message_id: z.string().nullable().describe('Message whose turn requested it.'),
@@ -58,7 +58,7 @@ export const keptFromField = {
     .describe('ISO 8601: retention removed what is older. Absent when nothing was removed.'),
 };
 
-export const TraceLink = z
+const TraceLink = z
   .object({
     trace_id: z.string(),
     relation: z
