@@ -3,14 +3,12 @@ import type { Documents } from '../runtime/documents.ts';
 import { VERSION } from '../runtime/store-formats.ts';
 import type { AuditReader, Occurrence, OperationAudit } from '../security/api.ts';
 import { BLOCKS, type Block } from '../security/audit/blocks.ts';
-import { FileSink } from '../security/audit/file-sink.ts';
-import { HttpSink } from '../security/audit/http-sink.ts';
 import { ChainedAudit } from '../security/audit/operation-audit.ts';
 import { chainsOf, listEntries, recordsBehind } from '../security/audit/reader.ts';
 import { AuditRetention, CHECKPOINTS, type CheckpointDocument } from '../security/audit/retention.ts';
 import { type AuditSink, SinkQueue } from '../security/audit/sink-queue.ts';
+import { FileSink, HttpSink, SyslogSink } from '../security/audit/sinks.ts';
 import { CHAINS, type ChainDocument, Statements } from '../security/audit/statements.ts';
-import { SyslogSink } from '../security/audit/syslog-sink.ts';
 import type { Signing } from './fleet.ts';
 import type { NodeWorld } from './world.ts';
 

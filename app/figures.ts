@@ -1,9 +1,8 @@
 import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Partition } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { meteredDocuments } from '../runtime/documents/metered.ts';
 import { toSvcError } from '../runtime/errors.ts';
-import { timed } from '../runtime/meter.ts';
+import { meteredDocuments, timed } from '../runtime/meter.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { LookedUp, NodeMetrics } from '../transport/internal/node-metrics.ts';

@@ -8,8 +8,7 @@ import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { createFileSecrets } from '../security/file-secrets.ts';
 import { openDataDirectory } from './data-directory.ts';
-import { standardErrorLog } from './log/log-output.ts';
-import { textLines } from './log/text-lines.ts';
+import { standardErrorLog, textLines } from './log/log-output.ts';
 import type { NodeInput } from './node.ts';
 
 /** What every part of the process may use: settings, directories, secrets, log, clock. */

@@ -1,4 +1,5 @@
 import type { Address, Log } from './address.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from './documents.ts';
 import type { SvcError } from './errors.ts';
 
 /**
@@ -91,3 +92,12 @@ function timedCall(target: object, name: string, member: AnyFunction, note: Note
     return answer;
   };
 }
+
+/** The same documents, the calls of whose collections are timed. */
+export const meteredDocuments = (documents: Documents, note: NoteCall): Documents => ({
+  open: () => documents.open(),
+  close: () => documents.close(),
+  async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
+    return timed(await documents.collection<T>(spec), note);
+  },
+});

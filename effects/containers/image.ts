@@ -56,7 +56,7 @@ const PASSING = [
 ];
 
 /** Whether the registry could not be reached, so that another attempt may succeed. */
-export const isPassing = (reason: string): boolean => PASSING.some((pattern) => pattern.test(reason));
+const isPassing = (reason: string): boolean => PASSING.some((pattern) => pattern.test(reason));
 
 async function isPresent(engine: ContainerEngine, image: string, signal: AbortSignal): Promise<boolean> {
   try {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { StorageEvent } from '../../usecases/ports/volumes.ts';
-import type { EventRecord } from './event-record.ts';
 import { usedBytes } from './quota-watch.ts';
+import type { EventRecord } from './storage-events.ts';
 import { expiry, type VolumeDocument, type VolumeLimits, volumesPerTenant } from './stored-volume.ts';
 import type { VolumeDisk } from './volume-disk.ts';
 import type { VolumeRecords } from './volume-records.ts';

@@ -14,11 +14,10 @@ import type {
   VolumeHolds,
   VolumeQuotas,
 } from '../../usecases/ports/volumes.ts';
-import { EventRecord, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './event-record.ts';
-import { EventTail } from './event-tail.ts';
 import { executionVolumes } from './execution-volumes.ts';
 import { QuotaWatch, quotaExceeded } from './quota-watch.ts';
 import { SearchThreads } from './search/threads.ts';
+import { EventRecord, EventTail, STORAGE_EVENT_DOCUMENTS, type StorageEventDocument } from './storage-events.ts';
 import { shown, sizeLimitBytes, VOLUME_DOCUMENTS, type VolumeDocument, type VolumeLimits } from './stored-volume.ts';
 import { VolumeDisk } from './volume-disk.ts';
 import { createVolumeFiles } from './volume-files.ts';

@@ -2,7 +2,7 @@ import type { OperationEntry } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** Equal entries within this time are one. */
-export const WINDOW_MS = 60_000;
+const WINDOW_MS = 60_000;
 
 /** Which entries are equal, and how many different ones a tenant may have. */
 export interface RepeatRules {

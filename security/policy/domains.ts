@@ -15,7 +15,7 @@ interface Host {
 }
 
 /** Null when it is not a host. It then matches no allowlist and is denied. */
-export function hostOf({ field, domain }: Touched): Host | null {
+function hostOf({ field, domain }: Touched): Host | null {
   const bare = domain.startsWith('[') && domain.endsWith(']') ? domain.slice(1, -1) : domain;
   if (ipaddr.IPv6.isValid(bare)) return { field, name: bare, address: ipaddr.process(bare) };
   const name = domainToASCII(bare.replace(/\.$/, '')).toLowerCase();

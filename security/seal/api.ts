@@ -50,7 +50,7 @@ export interface VerifiedCall {
 }
 
 /** Why an envelope was refused; `code` selects the row of the table (H16). */
-export const REFUSALS = [
+const REFUSALS = [
   'envelope_malformed',
   'protocol_unknown',
   'payload_malformed',

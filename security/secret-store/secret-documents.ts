@@ -29,7 +29,7 @@ export interface SecretDocument extends StoredDocument {
   readonly updated_by: string | null;
 }
 
-export const SECRETS: CollectionSpec = { name: 'secrets', unique: [], indexes: [['key_version']] };
+const SECRETS: CollectionSpec = { name: 'secrets', unique: [], indexes: [['key_version']] };
 
 /** The encrypted value of one version, under a random id. It counts once a secret refers to it. */
 interface ValueDocument extends StoredDocument {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { textLines } from '../../app/log/text-lines.ts';
+import { textLines } from '../../app/log/log-output.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 import { workflowYaml } from './why/planted-runs.ts';

@@ -58,7 +58,7 @@ export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
 export const skipsJudge = (name: string): boolean => SKIP_JUDGE.get(name) ?? false;
 
 /** Management tools run on the node that the call reaches. `mode` decides what happens to a call after a crash. */
-export const onNode = { runs: 'node' } as const;
+const onNode = { runs: 'node' } as const;
 
 /** For tools that change nothing: a call may be repeated. */
 export const reading = { ...onNode, mode: 'repeatable', reads: true } as const;

@@ -71,4 +71,4 @@ export function scopeOfNew(identity: Identity): CatalogScope {
 }
 
 /** The caller of a tool: the identity that started the calling execution, or the caller of /mcp. */
-export const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });
+const callerOf = ({ run, tenant }: ToolCall): Identity => ({ ...run.subject.principal, tenant });

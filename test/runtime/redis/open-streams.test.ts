@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { it } from 'node:test';
 import { Redis } from 'ioredis';
-import { connect } from '../../../runtime/redis/connection.ts';
-import { lookAfterStreams } from '../../../runtime/redis/open-streams.ts';
+import { connect, lookAfterStreams } from '../../../runtime/redis/connection.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 
 const SILENCE_MS = 1_200;
