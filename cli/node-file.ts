@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CliFailure, EXIT, errorCode, invalid } from './failure.ts';
 
-export const ROLES = ['controller', 'worker', 'hybrid'] as const;
+const ROLES = ['controller', 'worker', 'hybrid'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** What `svc node init` and `svc node join` write; all other settings keep their defaults. */

@@ -26,7 +26,7 @@ const [COMMA, COLON] = [0x2c, 0x3a];
 
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 /**
  * Counts values and names in the UTF-8 of a JSON text and stops at the first excess, so that nothing too deep or too
@@ -80,7 +80,7 @@ function hashOf(json: Uint8Array, from: number, end: number): number {
 }
 
 /** Index of the quote that ends the string which begins at `from`; the end of the text when there is none. */
-export function endOfString(json: Uint8Array, from: number): number {
+function endOfString(json: Uint8Array, from: number): number {
   for (let quote = json.indexOf(QUOTE, from + 1); quote !== -1; quote = json.indexOf(QUOTE, quote + 1)) {
     let slashes = 0;
     while (json[quote - 1 - slashes] === BACKSLASH) slashes += 1;
@@ -201,4 +201,42 @@ export function refusedJson(problem: JsonProblem, place: JsonPlace): SvcError {
   return new SvcError(TOO_MUCH.has(problem) ? 'payload_too_large' : 'invalid_argument', `${what} ${says[problem]}`, {
     field,
   });
+}
+
+/**
+ * Finds the text of a member of a JSON object in its bytes without parsing them, so that a token can be checked before
+ * the rest of a body. Undefined when the member is missing, or when its name or text has escapes, which writers of
+ * tokens never use.
+ */
+export function textMember(json: Uint8Array, name: string): string | undefined {
+  const wanted = Buffer.from(`"${name}"`);
+  let depth = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1;
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth -= 1;
+    else if (byte === QUOTE) {
+      const end = endOfString(json, at);
+      const value = depth === 1 ? valueBehind(json, end) : -1;
+      if (value !== -1 && wanted.equals(json.subarray(at, end + 1))) return textAt(json, value);
+      at = end;
+    }
+  }
+  return undefined;
+}
+
+/** Index of the value after the name that ends at `end`; -1 when that string is not a name. */
+function valueBehind(json: Uint8Array, end: number): number {
+  let at = end + 1;
+  while (isSpace(json[at])) at += 1;
+  if (json[at] !== COLON) return -1;
+  at += 1;
+  while (isSpace(json[at])) at += 1;
+  return at;
+}
+
+function textAt(json: Uint8Array, at: number): string | undefined {
+  if (json[at] !== QUOTE) return undefined;
+  const text = json.subarray(at + 1, endOfString(json, at));
+  return text.includes(BACKSLASH) ? undefined : Buffer.from(text).toString('latin1');
 }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { key } from './access/key.ts';
-import { login } from './access/login.ts';
-import { whoami } from './access/whoami.ts';
+import { login, whoami } from './access/login.ts';
 import { agent } from './agent.ts';
 import { apply, diff } from './apply.ts';
 import { approval } from './approval.ts';

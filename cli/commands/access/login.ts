@@ -3,9 +3,9 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { invalid } from '../../failure.ts';
-import { textOf } from '../../json.ts';
+import { isObject, textOf, textsOf } from '../../json.ts';
 import { NodeClient } from '../../node-client.ts';
-import { print } from '../../output.ts';
+import { isForMachines, print } from '../../output.ts';
 import { readSecret } from '../../read-input.ts';
 import { readContexts, type SavedContexts, writeContexts } from '../../saved-contexts.ts';
 
@@ -113,4 +113,26 @@ async function askKey(): Promise<string> {
     terminal.close();
     process.stderr.write('\n');
   }
+}
+
+/** `svc whoami`: who calls, and what the caller may do. */
+export function whoami(program: Command): void {
+  program
+    .command('whoami')
+    .description('show who you are on the node, and what you may do')
+    .action(async (_options: object, command: Command) => {
+      const { client, output } = contextOf(command);
+      const me = await client.json('GET', '/v1/me', { repeatable: true });
+      const key = isObject(me.key) ? `${textOf(me.key, 'id')} (${textsOf(me.key, 'scopes').join(', ')})` : '-';
+      const shown = {
+        subject: me.subject,
+        kind: me.kind,
+        tenant: me.tenant,
+        roles: textsOf(me, 'roles').join(', ') || '-',
+        tier: me.tier,
+        actions: textsOf(me, 'actions').join(', ') || '-',
+        'API key': key,
+      };
+      await print(output, { value: isForMachines(output) ? me : shown });
+    });
 }

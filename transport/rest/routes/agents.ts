@@ -5,11 +5,13 @@ import { DeployAnswer, ValidateAnswer } from '../../../usecases/operations/schem
 import { DeployBody, DeployQuery, ValidateBody } from '../../../usecases/operations/schemas/catalog.ts';
 import { AgentIdParams, CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf } from '../request-context.ts';
+import { type Access, callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { agentRoute } from '../schemas/route-config.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
 import { deployment, manifestBody, YamlBody } from './manifest-body.ts';
+
+/** Options of routes under /v1/agents: plain error bodies (H1) and the fixed text of 404 (H10). */
+const agentRoute = (access: Access) => ({ access, problems: 'plain', texts: { notFound: 'agent not found' } }) as const;
 
 /** Accepts any document, since the validation answers for each. */
 const AnyText = z.unknown().describe('The agent manifest.');

@@ -14,7 +14,7 @@ import {
 } from '../../../usecases/seal/invoke-tool.ts';
 import { rpcError, type SealCaller, type SealParts } from '../../../usecases/seal/parts.ts';
 import { gatewayCaller, tokenOf } from '../../internal/dispatch-gateway.ts';
-import { textMember } from '../../json-member.ts';
+import { textMember } from '../../json-measure.ts';
 import { REST_LIMITS, type RestLimits } from '../limits.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { answerError, fromFramework, retryAfterSeconds } from '../problem.ts';

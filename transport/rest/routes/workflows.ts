@@ -1,14 +1,19 @@
 import { z } from 'zod';
 import type { Identity } from '../../../runtime/identity.ts';
+import type { WorkflowParts } from '../../../usecases/operations/operation.ts';
 import { DeployBody, DeployQuery, ValidateBody } from '../../../usecases/operations/schemas/catalog.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import { DeployAnswer, ValidateAnswer, WorkflowParams } from '../../../usecases/operations/schemas/workflows.ts';
 import type { RestApp, RestParts } from '../parts.ts';
-import { callerOf } from '../request-context.ts';
+import { type Access, callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
 import { acceptYamlBodies } from '../signed-body.ts';
 import { deployment, manifestBody, YamlBody } from './manifest-body.ts';
-import { streamWorkflowRoutes, type WorkflowRouteParts, workflowRoute } from './workflow-executions.ts';
+
+/** The parts of a node with workflows. */
+interface WorkflowRouteParts extends Omit<RestParts, 'workflows'>, WorkflowParts {}
+
+const workflowRoute = (access: Access) => ({ access, problems: 'coded' }) as const;
 
 const deployWorkflowSchema = {
   operationId: 'workflows.deploy',
@@ -99,7 +104,7 @@ const readerOf = ({ tenant, subject }: Identity) => ({ tenant, subject });
 export function workflowRoutes(app: RestApp, parts: RestParts): void {
   const { workflows } = parts;
   if (workflows === undefined) return;
-  for (const route of [deployWorkflowRoute, validateWorkflowRoute, exportWorkflowRoute, streamWorkflowRoutes]) {
+  for (const route of [deployWorkflowRoute, validateWorkflowRoute, exportWorkflowRoute]) {
     route(app, { ...parts, ...workflows });
   }
 }
