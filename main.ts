@@ -11,6 +11,7 @@ import { openCluster, openMembership, openModels, openSigning } from './app/flee
 import { standardErrorLog } from './app/log/log-output.ts';
 import { RunLog } from './app/log/run-log.ts';
 import type { Node, NodeInput } from './app/node.ts';
+import { type NodeContext, openNodeContext } from './app/node-context.ts';
 import { endOnFaults, faultFields } from './app/process-faults.ts';
 import { productActors } from './app/product-actors.ts';
 import { retentionOf } from './app/retention.ts';
@@ -18,7 +19,6 @@ import { payloadEncryption, withSecrets } from './app/secrets.ts';
 import { openTransports } from './app/servers.ts';
 import { openAgentAccess } from './app/tool-areas.ts';
 import { openTracing } from './app/tracing.ts';
-import { type NodeWorld, openWorld } from './app/world.ts';
 import { watchFormats } from './cluster/operations/format-watch.ts';
 import { createNodeControls, readiness } from './cluster/operations/node-controls.ts';
 import type { FleetPlacement } from './cluster/placement/fleet-placement.ts';
@@ -47,23 +47,23 @@ const LOG_FLUSH_MS = 1_000;
 export async function startNode(input: NodeInput): Promise<Node> {
   // Everything opened is closed in reverse order, also when a later part fails to start.
   await using opened = new AsyncDisposableStack();
-  const started = await openWorld(input);
+  const started = await openNodeContext(input);
   const { settings, logger } = started;
   const metrics = settings.observability.metrics.enabled ? new NodeMetrics() : null;
   const encryption = payloadEncryption(started, input.secretKeys);
   const stores = timedStores(await openNodeStores(started, encryption), metrics);
   opened.defer(() => stores.close());
   const secrets = encryption.opened();
-  const world = withSecrets(started, secrets.secrets);
-  const signing = openSigning({ world, documents: stores.documents });
+  const context = withSecrets(started, secrets.secrets);
+  const signing = openSigning({ context, documents: stores.documents });
   opened.defer(() => signing.keys.close());
-  const audit = await openAudit({ world, documents: stores.documents, signing });
+  const audit = await openAudit({ context, documents: stores.documents, signing });
   opened.defer(() => audit.close());
-  const membership = await openMembership({ world, members: stores.store });
+  const membership = await openMembership({ context, members: stores.store });
   opened.defer(() => membership.close());
   const { placement } = membership;
   const shutDown = Promise.withResolvers<string>();
-  const models = openModels(world);
+  const models = openModels(context);
   const controls = createNodeControls({
     fleet: placement,
     settings,
@@ -71,8 +71,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
     onShutDown: shutDown.resolve,
     onProviders: models.manage,
   });
-  const access = openAgentAccess({ world, signing });
-  const callers = await openCallers({ world, stores, secrets });
+  const access = openAgentAccess({ context, signing });
+  const callers = await openCallers({ context, stores, secrets });
   opened.defer(() => callers.close());
 
   // Effects call areas (an effect of a workflow starts an agent), areas call actors through the runtime, and the runtime
@@ -81,7 +81,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const { tierLimits } = callers;
   const workersOpen = Promise.withResolvers<WorkerCalls>();
   const effects = await openEffects({
-    world,
+    context,
     stores,
     access,
     tierLimits,
@@ -97,11 +97,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
     opened.defer(async () => reject(new SvcError('unavailable', 'the node did not start')));
   }
   const handlers = [...effects.handlers, ...(input.effects ?? [])];
-  const spans = await openTracing(world, metrics);
+  const spans = await openTracing(context, metrics);
   opened.defer(() => spans.close());
   const { tracing } = spans;
   const runtime = await openRuntime({
-    world,
+    context,
     stores,
     placement,
     handlers,
@@ -110,11 +110,11 @@ export async function startNode(input: NodeInput): Promise<Node> {
     ownActors: input.actors ?? [],
   });
   opened.defer(() => runtime.stop());
-  const admission = openAdmission(world);
+  const admission = openAdmission(context);
   opened.defer(async () => admission.close());
   const health = { ready: async () => readiness(runtime, controls) };
   const areas = await openAreas({
-    world,
+    context,
     stores,
     signing,
     audit,
@@ -128,15 +128,15 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   areasOpen.resolve(areas.forEffects);
 
-  const figures = openFigures(metrics, { world, stores, runtime, areas });
+  const figures = openFigures(metrics, { context, stores, runtime, areas });
   opened.defer(async () => figures?.close());
-  const cluster = await openCluster({ world, stores, signing, runtime, placement, controls });
+  const cluster = await openCluster({ context, stores, signing, runtime, placement, controls });
   workersOpen.resolve(cluster.workers);
   // A start that fails below closes it here; later it is closed before the transports, through which it deregisters.
   await using unfinished = new AsyncDisposableStack();
   unfinished.defer(() => cluster.close());
   const transports = await openTransports({
-    world,
+    context,
     access,
     signing,
     audit,
@@ -150,7 +150,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   });
   opened.defer(() => transports.close());
   opened.use(unfinished.move());
-  opened.defer(contractFormats({ world, stores, placement, areas }));
+  opened.defer(contractFormats({ context, stores, placement, areas }));
 
   const { dashboardPage, ...addresses } = await transports.listen();
   const { restUrl, clusterAddress } = addresses;
@@ -163,15 +163,15 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const notes = [
     ...stores.notes,
     ...secrets.notes,
-    whoMayCall(settings.iam, world.dataDir, dashboardPage),
+    whoMayCall(settings.iam, context.dataDir, dashboardPage),
     ...onTheWire(settings.network),
   ];
-  return { id: world.node, ...addresses, notes, ...stopping(world, opened.move(), shutDown.promise) };
+  return { id: context.node, ...addresses, notes, ...stopping(context, opened.move(), shutDown.promise) };
 }
 
 /** Opens Redis and MongoDB if the settings name them, else SQLite files. */
 async function openNodeStores(
-  { settings, dataDir, resolveSecret, warn }: NodeWorld,
+  { settings, dataDir, resolveSecret, warn }: NodeContext,
   encryption: PayloadEncryption,
 ): Promise<OpenStores> {
   const { redis, mongodb, accept_older_documents } = settings.stores;
@@ -188,7 +188,7 @@ async function openNodeStores(
 
 /** Creates the runtime with the actors and effects of the product and of an embedding program. It does not serve yet. */
 function openRuntime(parts: {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: OpenStores;
   readonly placement: Placement;
   readonly handlers: readonly EffectHandler[];
@@ -196,8 +196,8 @@ function openRuntime(parts: {
   readonly tracing: Tracing;
   readonly ownActors: readonly ActorDefinition[];
 }): Promise<Runtime> {
-  const { world, stores, placement, handlers, metrics, tracing, ownActors } = parts;
-  const { settings, node, clock, random, logger, warn } = world;
+  const { context, stores, placement, handlers, metrics, tracing, ownActors } = parts;
+  const { settings, node, clock, random, logger, warn } = context;
   const { store, documents, blobs, effects, formats, upkeep } = stores;
   return createRuntime({
     store,
@@ -213,7 +213,7 @@ function openRuntime(parts: {
     random,
     upkeep,
     contracted: () => formats.isAlone(3),
-    meter: new RunLog({ logger: world.logger, clock: world.clock, inner: metrics ?? noMeter }),
+    meter: new RunLog({ logger: context.logger, clock: context.clock, inner: metrics ?? noMeter }),
     tracing,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
     warn,
@@ -221,7 +221,7 @@ function openRuntime(parts: {
 }
 
 /** Refuses new work while the node is overloaded. */
-function openAdmission({ settings, clock, random, logger }: NodeWorld): Admission {
+function openAdmission({ settings, clock, random, logger }: NodeContext): Admission {
   return new Admission({
     limits: settings.limits,
     clock,
@@ -239,18 +239,18 @@ function openAdmission({ settings, clock, random, logger }: NodeWorld): Admissio
 
 /** Migrates the store formats while older nodes run, and contracts them when the last one has left. */
 function contractFormats(parts: {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: OpenStores;
   readonly placement: FleetPlacement;
   readonly areas: Areas;
 }): Unsubscribe {
-  const { world, stores, placement, areas } = parts;
+  const { context, stores, placement, areas } = parts;
   const { oldAgents } = areas;
   return watchFormats({
     fleet: placement,
-    node: world.node,
-    clock: world.clock,
-    warn: world.warn,
+    node: context.node,
+    clock: context.clock,
+    warn: context.warn,
     whileOlder: () => oldAgents.copy(),
     async contract() {
       await oldAgents.take();
@@ -261,7 +261,7 @@ function contractFormats(parts: {
 
 /** How a running node stops: by `stop`, or by the command of an operator. */
 function stopping(
-  { logger, warn }: NodeWorld,
+  { logger, warn }: NodeContext,
   running: AsyncDisposableStack,
   shutDown: Promise<string>,
 ): Pick<Node, 'stop' | 'stopped'> {

@@ -32,13 +32,13 @@ import type { EffectAreas } from './effect-areas.ts';
 import type { Effects } from './effects.ts';
 import type { Signing } from './fleet.ts';
 import { managementPorts } from './management.ts';
+import type { NodeContext } from './node-context.ts';
 import { executionOffer, openToolAreas } from './tool-areas.ts';
 import { openRecordings, openTraces } from './traces.ts';
 import { openWhy, openWorkflowAreas, type Waits, waitsOf } from './workflow-areas.ts';
-import type { NodeWorld } from './world.ts';
 
 interface AreasParts {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: OpenStores;
   readonly signing: Signing;
   readonly audit: Audit;
@@ -58,16 +58,16 @@ export type Areas = Awaited<ReturnType<typeof openAreas>>;
 
 /** Opens the catalogs and use cases over the runtime: what transports and effects call. */
 export async function openAreas(parts: AreasParts) {
-  const { world, stores, signing, audit, callers, effects, runtime, admission } = parts;
+  const { context, stores, signing, audit, callers, effects, runtime, admission } = parts;
   const { documents } = stores;
-  const catalogs = await openCatalogs({ world, documents, overrides: callers.rateOverrides });
+  const catalogs = await openCatalogs({ context, documents, overrides: callers.rateOverrides });
   const { agents, builtIns, inUse, search } = catalogs;
   const waits = waitsOf(runtime, stores.store, effects.gates);
   const executions = await openExecutions(parts, waits);
-  const why = await openWhy({ runtime, documents, waits, fleet: parts.placement, clock: world.clock });
+  const why = await openWhy({ runtime, documents, waits, fleet: parts.placement, clock: context.clock });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
   const workflowAreas = await openWorkflowAreas({
-    world,
+    context,
     documents,
     runtime,
     agents,
@@ -78,7 +78,7 @@ export async function openAreas(parts: AreasParts) {
   });
   const { workflows, approvals, stimuli, stimulusRoutes, judges, webhooks } = workflowAreas;
   const { seal, mcp } = await openToolAreas({
-    world,
+    context,
     stores,
     runtime,
     signing,
@@ -89,7 +89,7 @@ export async function openAreas(parts: AreasParts) {
   const limits = await openStartLimits(parts, executions, workflows.workflows);
   const traces = await openTraces({
     stores,
-    clock: world.clock,
+    clock: context.clock,
     runtime,
     executions,
     workflows: workflows.workflows,
@@ -103,7 +103,7 @@ export async function openAreas(parts: AreasParts) {
     recordings: openRecordings({
       runtime,
       store: stores.store,
-      settings: world.settings,
+      settings: context.settings,
       executions,
       workflows: workflows.workflows,
     }),
@@ -138,13 +138,13 @@ export async function openAreas(parts: AreasParts) {
   const feed = (cluster: ClusterApi): FeedApi =>
     createFeedApi({
       log: runtime.changes,
-      clock: world.clock,
+      clock: context.clock,
       client: runtime.client,
       executions,
       workflows: workflows.workflows,
       cluster,
       lists,
-      warn: world.warn,
+      warn: context.warn,
     });
   const forEffects: EffectAreas = { ...workflowAreas.forEffects, dispatch, management: async () => management };
   return {
@@ -165,7 +165,7 @@ export async function openAreas(parts: AreasParts) {
 }
 
 async function openExecutions(
-  { world, stores, runtime, placement, controls, effects }: AreasParts,
+  { context, stores, runtime, placement, controls, effects }: AreasParts,
   waits: Waits,
 ): Promise<ExecutionApi> {
   return createExecutionApi({
@@ -175,10 +175,10 @@ async function openExecutions(
     changes: runtime.changes,
     waits,
     volumes: effects.volumes.ofExecutions,
-    node: executionOffer({ settings: world.settings, controls, log: world.logger }),
+    node: executionOffer({ settings: context.settings, controls, log: context.logger }),
     scarce: (tags, needs) => placement.scarceIn(poolOfTags(tags), needs),
     workers: outsideWorkers(
-      createNodePeerApi({ client: runtime.client, random: world.random, randomBytes }),
+      createNodePeerApi({ client: runtime.client, random: context.random, randomBytes }),
       placement,
     ),
   });
@@ -209,14 +209,14 @@ export async function openLists(documents: Documents) {
 
 /** Opens what starts of callers are checked against: idempotency keys and running limits. */
 async function openStartLimits(
-  { world, stores, runtime, callers }: AreasParts,
+  { context, stores, runtime, callers }: AreasParts,
   executions: ExecutionApi,
   workflows: WorkflowApi,
 ) {
   const startKeys = await openStartKeys({
     documents: stores.documents,
-    clock: world.clock,
-    random: world.random,
+    clock: context.clock,
+    random: context.random,
     executions,
     workflows,
     startedBy: (caller, id) => isStartedBy(runtime.client, caller, id),
@@ -227,7 +227,7 @@ async function openStartLimits(
 
 /** Creates the ports of the tools svc.*. */
 function openManagement(
-  { world, stores, effects, health }: AreasParts,
+  { context, stores, effects, health }: AreasParts,
   ports: Pick<
     Required<OperationPorts>,
     'agents' | 'search' | 'executions' | 'workflows' | 'why' | 'traces' | 'approvals' | 'tierLimits' | 'runningLimits'
@@ -248,11 +248,11 @@ function openManagement(
     tierLimits: ports.tierLimits,
     runningLimits: ports.runningLimits,
     store: stores.store,
-    clock: world.clock,
+    clock: context.clock,
     version: VERSION,
     health,
-    settings: world.settings,
-    configPath: world.configPath,
+    settings: context.settings,
+    configPath: context.configPath,
     runsImages: effects.runsImages,
   });
 }

@@ -10,7 +10,7 @@ import { type AuditSink, SinkQueue } from '../security/audit/sink-queue.ts';
 import { FileSink, HttpSink, SyslogSink } from '../security/audit/sinks.ts';
 import { CHAINS, type ChainDocument, Statements } from '../security/audit/statements.ts';
 import type { Signing } from './fleet.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 /** How long a stop waits for the audit: first for the last entries, then for what is sent and signed about them. */
 const CLOSE_WAIT_MS = 3_000;
@@ -27,15 +27,15 @@ export interface Audit {
 
 /** Opens the audit of operations (`spec.audit`): the chains of this node, statements, and reading those of all nodes. */
 export async function openAudit({
-  world,
+  context,
   documents,
   signing,
 }: {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly documents: Documents;
   readonly signing: Signing;
 }): Promise<Audit> {
-  const { settings, node, clock, warn } = world;
+  const { settings, node, clock, warn } = context;
   const blocks = await documents.collection<Block>(BLOCKS);
   const chains = await documents.collection<ChainDocument>(CHAINS);
   const checkpoints = await documents.collection<CheckpointDocument>(CHECKPOINTS);
@@ -53,7 +53,7 @@ export async function openAudit({
   const { fail_closed, retention_days: days, sink: sinkSettings } = settings.audit;
   const retention =
     days === -1 ? null : new AuditRetention({ days, blocks, chains, checkpoints, signing, clock, warn });
-  const sink = sinkSettings === undefined ? null : openSink(world, sinkSettings);
+  const sink = sinkSettings === undefined ? null : openSink(context, sinkSettings);
   const operations = new ChainedAudit({
     node,
     version: VERSION,
@@ -88,11 +88,11 @@ export async function openAudit({
 }
 
 /** The queue in front of the sink of `spec.audit.sink`. */
-function openSink({ node, clock, warn, resolveSecret }: NodeWorld, settings: AuditSinkSettings): SinkQueue {
+function openSink({ node, clock, warn, resolveSecret }: NodeContext, settings: AuditSinkSettings): SinkQueue {
   return new SinkQueue({ node, clock, warn, sink: sinkOf(settings, node, resolveSecret) });
 }
 
-function sinkOf(settings: AuditSinkSettings, node: string, resolve: NodeWorld['resolveSecret']): AuditSink {
+function sinkOf(settings: AuditSinkSettings, node: string, resolve: NodeContext['resolveSecret']): AuditSink {
   switch (settings.kind) {
     case 'file':
       return new FileSink(settings);

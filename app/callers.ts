@@ -7,11 +7,11 @@ import { createRateUsage, openRateOverrides } from '../security/rate-overrides.t
 import { openRunningLimits } from '../security/running-limits.ts';
 import type { ExecutionApi } from '../usecases/executions.ts';
 import type { WorkflowApi } from '../usecases/workflow-runs.ts';
+import type { NodeContext } from './node-context.ts';
 import type { OpenSecrets } from './secrets.ts';
-import type { NodeWorld } from './world.ts';
 
 interface CallersParts {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: Pick<OpenStores, 'documents' | 'rateLimits'>;
   readonly secrets: Pick<OpenSecrets, 'secretStore' | 'secretKeys'>;
 }
@@ -24,10 +24,10 @@ interface Started {
 export type Callers = Awaited<ReturnType<typeof openCallers>>;
 
 /** Opens the API keys and the limits of callers. `close` waits for writes in progress. */
-export async function openCallers({ world, stores, secrets }: CallersParts) {
-  const { clock, random, warn, logger } = world;
+export async function openCallers({ context, stores, secrets }: CallersParts) {
+  const { clock, random, warn, logger } = context;
   const { documents, rateLimits } = stores;
-  const settings = world.settings.rate_limits;
+  const settings = context.settings.rate_limits;
   const audit = (event: Readonly<Record<string, string | null>>, message: string): void => logger.info(event, message);
   const keys = await openApiKeys({ documents, clock, random, warn, audit });
   const rateOverrides = await openRateOverrides({ documents, clock, audit });

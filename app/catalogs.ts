@@ -14,7 +14,7 @@ import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Secrets } from '../security/api.ts';
 import { countBound, type OverridesOf } from '../security/rate-bounds.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases/workflow-runs.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
 
@@ -47,12 +47,12 @@ export const knownStorage = ({ storage }: Pick<NodeSettings, 'storage'>): KnownS
 
 /** Opens the catalog of agents, with the parts that the catalog of workflows shares with it. */
 export async function openCatalogs(parts: {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly documents: Documents;
   readonly overrides: OverridesOf;
 }) {
-  const { world, documents, overrides } = parts;
-  const { clock, random, settings, secrets, warn } = world;
+  const { context, documents, overrides } = parts;
+  const { clock, random, settings, secrets, warn } = context;
   const builtIns = createBuiltIns();
   const inUse = await inUseOf(documents);
   const quota = agentQuota(settings, overrides);

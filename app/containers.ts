@@ -20,11 +20,11 @@ import { installationId } from './announcement.ts';
 import type { Audit } from './audit.ts';
 import type { EffectAreas } from './effect-areas.ts';
 import type { NodeModels } from './fleet.ts';
+import type { NodeContext } from './node-context.ts';
 import type { AgentAccess } from './tool-areas.ts';
-import type { NodeWorld } from './world.ts';
 
 export interface EffectsParts {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: Pick<OpenStores, 'documents' | 'blobs' | 'rateLimits'>;
   readonly access: AgentAccess;
   readonly tierLimits: TierLimits;
@@ -40,7 +40,7 @@ export interface EffectsParts {
  */
 export async function openContainers(parts: EffectsParts, volumes: ContainerParts['volumes']) {
   const { access, areas } = parts;
-  const { settings, env, random, clock, node, secrets, warn } = parts.world;
+  const { settings, env, random, clock, node, secrets, warn } = parts.context;
   const { documents } = parts.stores;
   const location = findEngine({ configured: settings.runtime.container_socket_path, env });
   if (location === null && findEngine({ env, hasClient: () => true }) !== null)
@@ -74,12 +74,12 @@ export async function openContainers(parts: EffectsParts, volumes: ContainerPart
  * Learns the networks of containers that an earlier process of this node left running. An engine that is unavailable
  * now is asked again before a container joins a network.
  */
-function learnNetworks({ world, access }: EffectsParts, engine: ContainerEngine): void {
-  const { runtime } = world.settings;
+function learnNetworks({ context, access }: EffectsParts, engine: ContainerEngine): void {
+  const { runtime } = context.settings;
   const modes = new Set([runtime.container_network_mode ?? 'none', runtime.containers.agent_network ?? 'none']);
   for (const mode of modes) {
     access.networks.learn(engine, mode, new AbortController().signal).catch((err: unknown) => {
-      world.logger.warn({ err, network: mode }, 'containers cannot join this network');
+      context.logger.warn({ err, network: mode }, 'containers cannot join this network');
     });
   }
 }
@@ -92,12 +92,12 @@ async function engineAt(location: EngineLocation, clock: Clock): Promise<Contain
 }
 
 async function agentContainers(
-  { world, access, areas }: EffectsParts,
+  { context, access, areas }: EffectsParts,
   containers: Parameters<typeof createContainerEffect>[0],
 ): Promise<AgentContainerParts> {
-  const { runtime } = world.settings;
-  const directory = join(world.dataDir, 'agents');
-  await sweepExchanges(directory, world.clock);
+  const { runtime } = context.settings;
+  const directory = join(context.dataDir, 'agents');
+  await sweepExchanges(directory, context.clock);
   return {
     containers,
     directory,

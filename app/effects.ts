@@ -22,8 +22,8 @@ import { SvcError } from '../runtime/errors.ts';
 import { storageOccurrence } from '../usecases/audited-operations.ts';
 import { openPatterns } from './catalogs.ts';
 import { type EffectsParts, openContainers } from './containers.ts';
+import type { NodeContext } from './node-context.ts';
 import { openTools } from './tools.ts';
-import type { NodeWorld } from './world.ts';
 
 export type Effects = Awaited<ReturnType<typeof openEffects>>;
 
@@ -33,8 +33,8 @@ export type Effects = Awaited<ReturnType<typeof openEffects>>;
  */
 export async function openEffects(parts: EffectsParts) {
   await using opened = new AsyncDisposableStack();
-  const { world, stores, areas } = parts;
-  const { settings, workspaces, clock, warn } = world;
+  const { context, stores, areas } = parts;
+  const { settings, workspaces, clock, warn } = context;
   // Ends programs of an earlier process of this node: no actor waits for their results any more.
   await endLeftovers(workspaces);
   const volumes = await openVolumes(parts);
@@ -42,14 +42,14 @@ export async function openEffects(parts: EffectsParts) {
   opened.defer(startVolumeSweep({ store: volumes.store, everyMs: sweepEveryMs(settings), clock, warn }));
   const ended = (tenant: string, id: string): Promise<boolean> => areas.ended(tenant, id);
   opened.defer(startWorkspaceSweep({ workspaces, ended, clock, warn }));
-  const view = await openHostPrograms(world);
+  const view = await openHostPrograms(context);
   const containers = await openContainers(parts, volumes);
   opened.defer(() => containers.close());
-  const host = { allow: mayRunOnHost(settings), volumes, view, gates: openGates(world) };
+  const host = { allow: mayRunOnHost(settings), volumes, view, gates: openGates(context) };
   const tools = openNodeTools(parts, host, containers.engine);
   opened.defer(() => tools.close());
   const commands = createCommandRunner({ volumes, files: volumes.files, allow: host.allow, workspaces, view });
-  const patterns = openPatterns({ documents: stores.documents, clock, settings, secrets: world.secrets, warn });
+  const patterns = openPatterns({ documents: stores.documents, clock, settings, secrets: context.secrets, warn });
   const handlers = [
     openModelEffect(parts, host.gates),
     openPrograms(parts, host),
@@ -87,15 +87,15 @@ interface HostParts {
 }
 
 function openNodeTools(parts: EffectsParts, host: HostParts, engine: ContainerEngine | null) {
-  const { world, stores, tierLimits, areas } = parts;
+  const { context, stores, tierLimits, areas } = parts;
   return openTools({
-    settings: world.settings,
-    dataDir: world.dataDir,
-    workspaces: world.workspaces,
-    clock: world.clock,
-    random: world.random,
-    log: world.logger,
-    secrets: world.secrets,
+    settings: context.settings,
+    dataDir: context.dataDir,
+    workspaces: context.workspaces,
+    clock: context.clock,
+    random: context.random,
+    log: context.logger,
+    secrets: context.secrets,
     blobs: stores.blobs,
     rateLimits: stores.rateLimits,
     tierLimits,
@@ -108,27 +108,27 @@ function openNodeTools(parts: EffectsParts, host: HostParts, engine: ContainerEn
   });
 }
 
-function openModelEffect({ world, stores, tierLimits, models }: EffectsParts, gates: TargetGates): EffectHandler {
+function openModelEffect({ context, stores, tierLimits, models }: EffectsParts, gates: TargetGates): EffectHandler {
   return createModelEffect({
-    providers: world.settings.llm_providers,
-    selection: world.settings.llm_selection,
+    providers: context.settings.llm_providers,
+    selection: context.settings.llm_selection,
     targets: models.targets,
-    secrets: world.secrets,
+    secrets: context.secrets,
     blobs: stores.blobs,
     limits: tierLimits,
     gates,
   });
 }
 
-function openPrograms({ world, access }: EffectsParts, { allow, volumes, view }: HostParts): EffectHandler {
+function openPrograms({ context, access }: EffectsParts, { allow, volumes, view }: HostParts): EffectHandler {
   return createProgramEffect({
-    workspaces: world.workspaces,
+    workspaces: context.workspaces,
     allow,
-    secrets: world.secrets,
+    secrets: context.secrets,
     volumes,
     view,
     nodeVariables: access.variables,
-    baseDirectory: world.settings.runtime.bootstrap_dir,
+    baseDirectory: context.settings.runtime.bootstrap_dir,
   });
 }
 
@@ -137,7 +137,7 @@ function mayRunOnHost({ iam, runtime }: NodeSettings): (tenant: string) => boole
 }
 
 /** Calls of a target that does not answer wait without a slot until a probe succeeds. Each change is logged. */
-function openGates({ settings, clock, logger }: NodeWorld): TargetGates {
+function openGates({ settings, clock, logger }: NodeContext): TargetGates {
   return new TargetGates({
     clock,
     most: settings.kernel.effect_concurrency,
@@ -156,9 +156,9 @@ const LIMITED = 'volumes with a size are file systems of that size: a write beyo
 const MEASURED =
   'volumes are measured while something writes to them: a writer beyond the size is ended with quota_exceeded (quota: image gives ENOSPC)';
 
-function openVolumes({ world, stores, areas, audit }: EffectsParts) {
-  const { dataDir, clock, random, warn, logger } = world;
-  const { storage } = world.settings;
+function openVolumes({ context, stores, areas, audit }: EffectsParts) {
+  const { dataDir, clock, random, warn, logger } = context;
+  const { storage } = context.settings;
   const { quota } = storage.local_host;
   logger.info({ quota }, quota === 'image' ? LIMITED : MEASURED);
   return createVolumes({
@@ -191,7 +191,7 @@ const INSTALL = 'install bubblewrap (apt-get install bubblewrap, apk add bubblew
  * Opens the way in which this node runs commands and programs on the host: in a sandbox, or without one where the
  * settings allow that, with a warning in the log. Throws `invalid_config` when a sandbox is needed and there is none.
  */
-async function openHostPrograms({ settings, dataDir, workspaces, logger }: NodeWorld): Promise<ProgramView | null> {
+async function openHostPrograms({ settings, dataDir, workspaces, logger }: NodeContext): Promise<ProgramView | null> {
   const { runtime, iam, storage, stores } = settings;
   const { sandbox: wanted, allow, network, paths } = runtime.host_commands;
   if (wanted === 'off') {

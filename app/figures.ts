@@ -8,7 +8,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { LookedUp, NodeMetrics } from '../transport/internal/node-metrics.ts';
 import type { RunsApi } from '../usecases/runs/list-runs.ts';
 import type { Areas } from './areas.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 const LOOK_EVERY_MS = 10_000;
 /** Most unfinished runs that are counted. */
@@ -128,12 +128,12 @@ export class BackgroundFigures {
 export function openFigures(
   metrics: NodeMetrics | null,
   {
-    world,
+    context,
     stores,
     runtime,
     areas,
   }: {
-    readonly world: Pick<NodeWorld, 'clock' | 'warn'>;
+    readonly context: Pick<NodeContext, 'clock' | 'warn'>;
     readonly stores: Pick<OpenStores, 'store'>;
     readonly runtime: FiguresParts['runtime'];
     readonly areas: Pick<Areas, 'ports' | 'lists'>;
@@ -150,7 +150,7 @@ export function openFigures(
       const found = await Promise.all([lists.executions.tenants(), lists.workflows.tenants()]);
       return [...new Set(found.flat())];
     },
-    clock: world.clock,
-    warn: world.warn,
+    clock: context.clock,
+    warn: context.warn,
   });
 }

@@ -27,9 +27,9 @@ import { openPins } from '../security/node-proofs/proof.ts';
 import { createManagedProviders } from '../usecases/managed-providers.ts';
 import type { NodePeerApi } from '../usecases/node-api.ts';
 import { createNodePeerApi } from '../usecases/nodes.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
-const hasEngine = ({ settings, env }: NodeWorld): boolean =>
+const hasEngine = ({ settings, env }: NodeContext): boolean =>
   findEngine({ configured: settings.runtime.container_socket_path, env }) !== null;
 
 export type NodeModels = ReturnType<typeof openModels>;
@@ -38,8 +38,8 @@ export type NodeModels = ReturnType<typeof openModels>;
  * The models of this node: those of its settings, and those that controllers manage. A managed provider whose packages are
  * not installed here is skipped, so calls go to nodes that have them. Throws `invalid_config` for the node's own.
  */
-export function openModels(world: NodeWorld) {
-  const { settings, logger } = world;
+export function openModels(context: NodeContext) {
+  const { settings, logger } = context;
   for (const { name, type, enabled } of settings.llm_providers)
     if (enabled) requirePackages(type, `the provider "${name}" of spec.llm_providers`);
   const targets = new LiveTargets(settings.llm_providers, settings.llm_selection);
@@ -54,14 +54,14 @@ export function openModels(world: NodeWorld) {
     manage(providers: readonly ManagedProvider[]): readonly string[] {
       const usable = providers.filter(isUsable);
       targets.manage(usable);
-      return capabilitiesOf(settings, hasEngine(world), usable);
+      return capabilitiesOf(settings, hasEngine(context), usable);
     },
   };
 }
 
 /** Joins the fleet: placement and failure detector of this node. */
-export function openMembership({ world, members }: { readonly world: NodeWorld; readonly members: Members }) {
-  const { settings, node, clock, random, warn } = world;
+export function openMembership({ context, members }: { readonly context: NodeContext; readonly members: Members }) {
+  const { settings, node, clock, random, warn } = context;
   const { cluster, stores, kernel } = settings;
   return joinFleet({
     node,
@@ -70,7 +70,7 @@ export function openMembership({ world, members }: { readonly world: NodeWorld; 
       role: cluster.role,
       tags: settings.node.tags,
       exclusive: settings.node.exclusive,
-      capabilities: [...capabilitiesOf(settings, hasEngine(world))],
+      capabilities: [...capabilitiesOf(settings, hasEngine(context))],
       weight: settings.node.weight,
       version: VERSION,
       format: FORMAT,
@@ -88,7 +88,7 @@ export function openMembership({ world, members }: { readonly world: NodeWorld; 
 export const clusterHost = ({ cluster, network }: NodeSettings): string => cluster.bind ?? network.bind;
 
 interface ClusterParts {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: Pick<OpenStores, 'store' | 'documents'>;
   readonly signing: Signing;
   readonly runtime: Runtime;
@@ -105,8 +105,8 @@ export type Cluster = Awaited<ReturnType<typeof openCluster>>;
  * other nodes. Throws `invalid_config`.
  */
 export async function openCluster(parts: ClusterParts) {
-  const { world, stores, runtime, placement, controls } = parts;
-  const { settings, node, clock, random, warn } = world;
+  const { context, stores, runtime, placement, controls } = parts;
+  const { settings, node, clock, random, warn } = context;
   await using opened = new AsyncDisposableStack();
   const { peers, joinTokens, clusterNode } = await openPeers(parts);
   opened.defer(async () => clusterNode?.close());
@@ -179,8 +179,8 @@ interface Peers {
 }
 
 /** Opens the fleet's data about its nodes in the documents that all nodes share. */
-async function openPeers({ world, stores, signing, runtime, controls }: ClusterParts): Promise<Peers> {
-  const { settings, dataDir, node, clock, random, logger, warn, resolveSecret } = world;
+async function openPeers({ context, stores, signing, runtime, controls }: ClusterParts): Promise<Peers> {
+  const { settings, dataDir, node, clock, random, logger, warn, resolveSecret } = context;
   const { documents } = stores;
   const { enabled, join_token, require_join_token } = settings.cluster;
   const nodePeers = createNodePeerApi({ client: runtime.client, random, randomBytes });
@@ -231,13 +231,13 @@ export interface Signing {
  * sign.
  */
 export function openSigning({
-  world,
+  context,
   documents,
 }: {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly documents: Documents;
 }): Signing {
-  const { settings, dataDir, resolveSecret, clock, warn } = world;
+  const { settings, dataDir, resolveSecret, clock, warn } = context;
   const keys = createSigningKeys(settings.signing, { dataDir, resolve: resolveSecret, clock, warn });
   return { keys: openedAtFirstUse(keys), published: createPublishedKeys({ documents, clock }) };
 }

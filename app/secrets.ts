@@ -23,7 +23,7 @@ import { moveSecretFiles } from '../security/secret-store/move-secret-files.ts';
 import { SecretKeyRotation } from '../security/secret-store/rewrapping.ts';
 import { SecretDocuments } from '../security/secret-store/secret-documents.ts';
 import type { NodeInput } from './node.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 /** The secrets of tenants, once the stores are open. */
 export interface OpenSecrets {
@@ -42,15 +42,15 @@ export interface OpenSecrets {
  * all nodes share: its secrets stay files of each node.
  */
 async function openSecrets(
-  world: NodeWorld,
+  context: NodeContext,
   documents: Documents,
   given: NodeInput['secretKeys'],
 ): Promise<OpenSecrets> {
-  const { settings, dataDir, clock, warn, logger, secrets: files } = world;
+  const { settings, dataDir, clock, warn, logger, secrets: files } = context;
   const directory = join(dataDir, 'secrets');
   const audit = (event: Readonly<Record<string, string | number | null>>, message: string): void =>
     logger.info(event, message);
-  const source = given ?? keySourceOf(world);
+  const source = given ?? keySourceOf(context);
   if (source === null) {
     if (await hasPayloadKeys(documents)) throw new SvcError('invalid_config', `spec.secrets.keys: ${NEEDED}`);
     const secretStore = createFileSecretStore({ directory, clock, audit });
@@ -67,7 +67,7 @@ async function openSecrets(
   const stored = await SecretDocuments.open(documents, () => clock.now());
   const isAlone = settings.stores.redis === undefined;
   const ring = await KeyRing.open({
-    node: world.node,
+    node: context.node,
     isAlone,
     documents,
     source,
@@ -123,7 +123,7 @@ const withoutKeys = async (): Promise<never> => {
 const NO_KEYS: SecretKeys = { view: withoutKeys, rotate: withoutKeys };
 
 /** The key source of the settings; null for a fleet without one. */
-function keySourceOf({ settings, dataDir, resolveSecret, clock }: NodeWorld): KeySource | null {
+function keySourceOf({ settings, dataDir, resolveSecret, clock }: NodeContext): KeySource | null {
   const { keys } = settings.secrets;
   const isFleet = settings.stores.redis !== undefined;
   if (keys === undefined && isFleet) return null;
@@ -146,9 +146,9 @@ function neededFiles({ stores, secrets: { keys } }: NodeSettings): ReadonlySet<s
   return new Set(paths);
 }
 
-/** The world with secrets from the store. */
-export const withSecrets = (world: NodeWorld, secrets: Secrets): NodeWorld => ({
-  ...world,
+/** The context with secrets from the store. */
+export const withSecrets = (context: NodeContext, secrets: Secrets): NodeContext => ({
+  ...context,
   secrets,
   resolveSecret: (reference) => secrets.resolve(SYSTEM_TENANT, reference),
 });
@@ -166,14 +166,14 @@ const SEARCHED = new Map(
 
 /** The encryption of payloads, and the secrets, whose keys it shares and which are opened together with it. */
 export function payloadEncryption(
-  world: NodeWorld,
+  context: NodeContext,
   given: NodeInput['secretKeys'],
 ): PayloadEncryption & { opened(): OpenSecrets } {
   let secrets: OpenSecrets | null = null;
   return {
     searchFields: (collection) => SEARCHED.get(collection) ?? [],
     async open(documents) {
-      secrets = await openSecrets(world, documents, given);
+      secrets = await openSecrets(context, documents, given);
       return secrets.payloadKeys;
     },
     close: async () => secrets?.close(),

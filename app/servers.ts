@@ -26,11 +26,11 @@ import type { Effects } from './effects.ts';
 import type { BackgroundFigures } from './figures.ts';
 import { type Cluster, clusterHost, type Signing } from './fleet.ts';
 import type { Node } from './node.ts';
+import type { NodeContext } from './node-context.ts';
 import { type AgentAccess, createInternalServers } from './tool-areas.ts';
-import type { NodeWorld } from './world.ts';
 
 interface TransportParts {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly access: AgentAccess;
   readonly signing: Signing;
   readonly audit: Audit;
@@ -70,7 +70,7 @@ async function openNetworkCertificate(tls: NodeSettings['network']['tls'], parts
 /** Creates all servers of a node: public, internal and cluster. They listen only after `listen`. */
 export async function openTransports(parts: TransportParts): Promise<Transports> {
   await using opened = new AsyncDisposableStack();
-  const { settings, dataDir, clock, logger } = parts.world;
+  const { settings, dataDir, clock, logger } = parts.context;
   const certificate = await openNetworkCertificate(settings.network.tls, { clock, log: logger });
   opened.defer(async () => certificate?.certificate.close());
   const localToken = await openLocalToken(dataDir, settings.iam);
@@ -121,17 +121,17 @@ const operationPorts = ({ areas, cluster }: TransportParts): Required<OperationP
 });
 
 function openRest(
-  { world, access, signing, audit, admission, health, areas, cluster, figures }: TransportParts,
+  { context, access, signing, audit, admission, health, areas, cluster, figures }: TransportParts,
   ports: Required<OperationPorts>,
   { authenticator, tls }: PublicAccess,
 ) {
-  const { network, iam, runtime } = world.settings;
+  const { network, iam, runtime } = context.settings;
   return createRestServer({
     ...ports,
     authenticator,
     tls,
     operationAudit: audit.operations,
-    logger: world.logger,
+    logger: context.logger,
     version: VERSION,
     health,
     peers: cluster.peers,
@@ -146,12 +146,12 @@ function openRest(
     authors: areas.management.authors,
     runtimes: runtimeTable(runtime.containers.runtimes),
     models: areas.models,
-    storage: knownStorage(world.settings),
+    storage: knownStorage(context.settings),
     origins: network.cors.allow,
     resource: { issuers: iam.realms.map(({ issuer_url }) => issuer_url), publicUrl: network.public_url },
     proxies: network.trust_proxy,
     isOfAgents: access.networks.has,
-    dashboard: dashboardOf(world.settings),
+    dashboard: dashboardOf(context.settings),
   });
 }
 
@@ -166,7 +166,7 @@ function dashboardOf({ dashboard: { enabled, oidc }, iam }: NodeSettings): Dashb
 }
 
 function openGrpc(
-  { world, access, audit, effects, admission, health, areas }: TransportParts,
+  { context, access, audit, effects, admission, health, areas }: TransportParts,
   ports: Required<OperationPorts>,
   { authenticator, tls }: PublicAccess,
 ) {
@@ -180,28 +180,28 @@ function openGrpc(
     patterns: ports.patterns,
     seal: areas.seal,
     authenticator,
-    auth: world.settings.grpc_auth,
+    auth: context.settings.grpc_auth,
     operationAudit: audit.operations,
     tls,
-    logger: world.logger,
+    logger: context.logger,
     version: VERSION,
     health,
     tierLimits: ports.tierLimits,
     runningLimits: ports.runningLimits,
     startKeys: ports.startKeys,
     admission,
-    proxies: world.settings.network.trust_proxy,
+    proxies: context.settings.network.trust_proxy,
     isOfAgents: access.networks.has,
   });
 }
 
 /** Creates the servers of the internal address, with /metrics unless the settings turn it off. */
-function openInternal({ world, access, admission, health, areas, cluster, figures }: TransportParts) {
+function openInternal({ context, access, admission, health, areas, cluster, figures }: TransportParts) {
   return createInternalServers({
     seal: areas.seal,
     dispatch: areas.dispatch,
     access,
-    logger: world.logger,
+    logger: context.logger,
     health,
     metrics:
       figures === null
@@ -216,10 +216,10 @@ function openInternal({ world, access, admission, health, areas, cluster, figure
 }
 
 /** Creates the server for other nodes; null unless `spec.cluster.enabled`. */
-function openNodes({ world, access, audit, admission, health, areas, cluster }: TransportParts) {
+function openNodes({ context, access, audit, admission, health, areas, cluster }: TransportParts) {
   const { peers, clusterNode } = cluster;
   if (clusterNode === null) return null;
-  const { role } = world.settings.cluster;
+  const { role } = context.settings.cluster;
   const worker = { executions: areas.ports.executions, applyConfig: clusterNode.applyConfig };
   return createClusterServer({
     peers,
@@ -232,18 +232,18 @@ function openNodes({ world, access, audit, admission, health, areas, cluster }: 
     joins: clusterNode.joins,
     tls: clusterNode.tls,
     health,
-    logger: world.logger,
+    logger: context.logger,
     admission,
     isOfAgents: access.networks.has,
   });
 }
 
 async function listen(
-  { world, access }: TransportParts,
+  { context, access }: TransportParts,
   { rest, grpc, internal, nodes }: Servers,
   isSecure: boolean,
 ): Promise<Addresses> {
-  const { network, cluster } = world.settings;
+  const { network, cluster } = context.settings;
   const bound = await rest.listen({ host: network.bind, port: network.port, backlog: BACKLOG });
   const restUrl = isSecure ? bound.replace(/^http:/, 'https:') : bound;
   const grpcAddress = await grpc.listen(network.bind, network.grpc_port);
@@ -251,7 +251,7 @@ async function listen(
   const internalUrl = await internal.rest.listen({ host: bind, port });
   access.listensAt(internalUrl, (connection) => acceptProgram(internal.rest, connection));
   const internalGrpcAddress = await internal.grpc.listen(bind, grpc_port);
-  const nodesAt = (await nodes?.listen(clusterHost(world.settings), cluster.cluster_grpc_port)) ?? null;
+  const nodesAt = (await nodes?.listen(clusterHost(context.settings), cluster.cluster_grpc_port)) ?? null;
   const clusterAddress = nodesAt === null ? null : advertised(nodesAt, cluster.advertise_host);
   return { restUrl, grpcAddress, internalUrl, internalGrpcAddress, clusterAddress };
 }

@@ -29,10 +29,10 @@ import type { Admission } from '../usecases/starts/admission.ts';
 import { createToolSessionApi } from '../usecases/tool-sessions.ts';
 import type { Audit } from './audit.ts';
 import type { Signing } from './fleet.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 interface ToolAreasParts {
-  readonly world: NodeWorld;
+  readonly context: NodeContext;
   readonly stores: Pick<OpenStores, 'documents' | 'blobs'>;
   readonly runtime: Runtime;
   readonly signing: Signing;
@@ -43,8 +43,8 @@ interface ToolAreasParts {
 
 /** Opens the ways to call tools: sessions, SEAL, /mcp. */
 export async function openToolAreas(parts: ToolAreasParts): Promise<{ seal: SealParts; mcp: McpParts }> {
-  const { world, stores, runtime, signing, audit, granter, admission } = parts;
-  const { settings, clock, random } = world;
+  const { context, stores, runtime, signing, audit, granter, admission } = parts;
+  const { settings, clock, random } = context;
   const { keys, published } = signing;
   const { client } = runtime;
   const collection = await stores.documents.collection<ToolSessionDocument>(TOOL_SESSIONS);
@@ -124,13 +124,13 @@ export interface AgentAccess {
 const MARGIN_MS = 60_000;
 
 export function openAgentAccess({
-  world,
+  context,
   signing,
 }: {
-  readonly world: Pick<NodeWorld, 'settings' | 'clock'>;
+  readonly context: Pick<NodeContext, 'settings' | 'clock'>;
   readonly signing: Signing;
 }): AgentAccess {
-  const { settings, clock } = world;
+  const { settings, clock } = context;
   const { keys, published } = signing;
   const tokens = createExecutionTokens({ keys, published, clock, settings: settings.seal });
   let listening: string | null = null;

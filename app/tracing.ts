@@ -4,7 +4,7 @@ import { requirePackages } from '../runtime/kit/optional-packages.ts';
 import { VERSION } from '../runtime/store-formats.ts';
 import { noTracing, type Tracing } from '../runtime/tracing/spans.ts';
 import type { NodeMetrics } from '../transport/internal/node-metrics.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 interface OpenTracing {
   readonly tracing: Tracing;
@@ -14,13 +14,13 @@ interface OpenTracing {
 type Settings = NodeSettings['observability']['tracing'];
 
 /** Exports spans to `spec.observability.tracing.otlp_endpoint`; without one nothing is loaded and nothing exported. */
-export async function openTracing(world: NodeWorld, metrics: NodeMetrics | null): Promise<OpenTracing> {
-  const { settings, node, clock, logger } = world;
+export async function openTracing(context: NodeContext, metrics: NodeMetrics | null): Promise<OpenTracing> {
+  const { settings, node, clock, logger } = context;
   const { tracing } = settings.observability;
   const endpoint = tracing.enabled === false ? undefined : tracing.otlp_endpoint;
   if (endpoint === undefined) return { tracing: noTracing, close: async () => {} };
   requirePackages('tracing', 'spec.observability.tracing.otlp_endpoint');
-  const headers = await openHeaders(world, tracing);
+  const headers = await openHeaders(context, tracing);
   const spans = new SpanExport({
     open: async () => {
       const { openExporter } = await import('../effects/otlp/readable-spans.ts');
@@ -38,7 +38,7 @@ export async function openTracing(world: NodeWorld, metrics: NodeMetrics | null)
 }
 
 /** Resolves the headers for each export. A secret that cannot be read any more keeps its last value. */
-async function openHeaders({ resolveSecret, warn }: NodeWorld, { headers }: Settings) {
+async function openHeaders({ resolveSecret, warn }: NodeContext, { headers }: Settings) {
   const resolve = async (): Promise<Record<string, string>> => {
     const resolved: Record<string, string> = {};
     for (const [name, value] of Object.entries(headers)) resolved[name] = await resolveSecret(value);

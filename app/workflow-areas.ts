@@ -36,11 +36,11 @@ import {
 } from '../usecases/workflow-runs.ts';
 import { knownStorage } from './catalogs.ts';
 import type { EffectAreas } from './effect-areas.ts';
-import type { NodeWorld } from './world.ts';
+import type { NodeContext } from './node-context.ts';
 
 /** The actor kinds of workflows. */
 interface WorkflowAreasParts {
-  readonly world: Pick<NodeWorld, 'settings' | 'resolveSecret' | 'warn' | 'clock' | 'random'>;
+  readonly context: Pick<NodeContext, 'settings' | 'resolveSecret' | 'warn' | 'clock' | 'random'>;
   readonly runtime: Runtime;
   readonly documents: Documents;
   readonly agents: AgentCatalog;
@@ -52,8 +52,8 @@ interface WorkflowAreasParts {
 
 /** Opens the APIs of workflows: catalog, runs, approvals, judge panels, stimuli. `forEffects`: what effects call. */
 export async function openWorkflowAreas(parts: WorkflowAreasParts) {
-  const { world, runtime, documents, agents, builtIns, inUse, executions, waits } = parts;
-  const { settings, clock, random } = world;
+  const { context, runtime, documents, agents, builtIns, inUse, executions, waits } = parts;
+  const { settings, clock, random } = context;
   const { client, removals, changes } = runtime;
   const storage = knownStorage(settings);
   const catalog = await createWorkflowCatalog({ documents, clock, random, agents, builtIns, inUse, storage });
@@ -81,8 +81,8 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
     routes: stimulusRoutes,
     settings: settings.stimulus,
   });
-  const webhooks = createWebhooks({ webhooks: settings.stimulus.webhooks, resolve: world.resolveSecret, clock });
-  for (const line of await webhooks.unusable()) world.warn(line, undefined);
+  const webhooks = createWebhooks({ webhooks: settings.stimulus.webhooks, resolve: context.resolveSecret, clock });
+  for (const line of await webhooks.unusable()) context.warn(line, undefined);
   const forEffects: Omit<EffectAreas, 'dispatch' | 'management'> = {
     agents: agentStarts(agents, executions),
     workflows: workflowStarts(catalog, workflows),

@@ -5,11 +5,11 @@ import { openStores } from '../../runtime/open-stores.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { createExecutionApi, EXECUTIONS, type ExecutionDocument } from '../../usecases/executions.ts';
 import { IDENTITY, manifest, TENANT, type Variant } from '../inner-loop/agent.ts';
+import { openLoopParts } from '../inner-loop/loop-parts.ts';
 import { type LoopTimes, Marks } from '../inner-loop/marks.ts';
 import type { LoopAnswer, LoopQuestion } from '../inner-loop/measure.ts';
 import { plainLoop } from '../inner-loop/plain-loop.ts';
 import { sizesOf } from '../inner-loop/sizes.ts';
-import { openWorld } from '../inner-loop/world.ts';
 import { closedLoop } from '../load.ts';
 import { serveProfiled } from '../profile.ts';
 import { roleOptions } from '../role.ts';
@@ -19,10 +19,10 @@ const { url, uri, directory } = roleOptions<{ url?: string; uri?: string; direct
 const warn = (message: string, error: unknown): void => console.error(message, error);
 const remote = url === undefined || uri === undefined ? {} : { redis: [url], mongodb: uri };
 const ports = await openStores({ dataDir: directory, warn, ...remote });
-const world = await openWorld(ports, directory);
+const parts = await openLoopParts(ports, directory);
 const marks = new Marks();
-const handlers = world.handlers.map((handler) => marks.over(handler));
-const { policy } = world;
+const handlers = parts.handlers.map((handler) => marks.over(handler));
+const { policy } = parts;
 const runtime = await startRuntime({
   ...{ ...ports, warn, node: 'bench', handlers },
   definitions: [executionActor({ policy }), toolSessionActor({ policy })],
@@ -76,7 +76,7 @@ await serveProfiled(
     'sizes' in question ? sizesOf(ports.store, marks, loopToMeasure) : measure(question),
   async () => {
     await runtime.stop();
-    await world.close();
+    await parts.close();
     await ports.close();
   },
 );

@@ -2,7 +2,7 @@ import { sample } from '../support/size.ts';
 import { SMALL_CASES, type WorkflowCase } from '../support/workflow-kill-cases.ts';
 import { killWorkflows, type WorkflowKillOptions } from '../support/workflow-kill-chaos.ts';
 import { brokenIn } from '../support/workflow-kill-checks.ts';
-import { exampleCases, openExamplesWorld } from '../support/workflow-kill-examples.ts';
+import { exampleCases, openExampleSurroundings } from '../support/workflow-kill-examples.ts';
 import { sinceLastKill, workflowKillLines } from '../support/workflow-kill-report.ts';
 import { type ScenarioReport, timeLines } from './report.ts';
 
@@ -26,8 +26,8 @@ export async function workflowsUnderKills(
   chosen: (examples: readonly WorkflowCase[]) => readonly WorkflowCase[] = (all) => all,
 ): Promise<ScenarioReport> {
   const cases = [...SMALL_CASES, ...chosen(await exampleCases())];
-  await using world = await openExamplesWorld(cases);
-  const outcome = await killWorkflows(world, cases, options);
+  await using setup = await openExampleSurroundings(cases);
+  const outcome = await killWorkflows(setup, cases, options);
   return {
     title: `${cases.length} workflows under ${options.kills} kills of their node, ${options.atATime} at a time`,
     seed: options.seed,

@@ -50,9 +50,9 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
     before(() => adapter.start());
     after(() => adapter.stop());
 
-    async function world(
+    async function setup(
       handlers: EffectHandler[],
-      use: (world: { ledger: TestLedger; queue: EffectQueue; runner: EffectRunner }) => Promise<void>,
+      use: (setup: { ledger: TestLedger; queue: EffectQueue; runner: EffectRunner }) => Promise<void>,
       options: Partial<EffectRunnerOptions> = {},
     ): Promise<void> {
       const ledger = await adapter.ledger();
@@ -75,7 +75,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         await new Promise((resolve) => setTimeout(resolve, 15));
         return null;
       });
-      await world([slow], async ({ ledger, queue }) => {
+      await setup([slow], async ({ ledger, queue }) => {
         const open = (who: 'noisy' | 'quiet') =>
           openEffect(ledger, { kind: 'test.slow', input: { who } }, ...flowOf(who));
         const noisy: EffectJob[] = [];
@@ -108,7 +108,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         running += 1;
         return hanging.promise;
       });
-      await world(
+      await setup(
         [call],
         async ({ ledger, queue, runner }) => {
           const asked = { kind: 'test.call', input: { hangs: true } };
@@ -130,7 +130,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
     });
 
     test('the fairness key of an effect outlives its claim and its job', async () => {
-      await world([], async ({ ledger }) => {
+      await setup([], async ({ ledger }) => {
         const job = await openEffect(ledger, { kind: 'test.ok' }, 'acme', 'agent-7');
         const key = async () => (await ledger.openEffects(PARTITION)).find(({ id }) => id === job.id)?.fairnessKey;
         assert.equal(await key(), 'agent-7');
@@ -149,7 +149,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         assert.equal(await progress('two'), true);
         return { got: input.text ?? null };
       });
-      await world([echo], async ({ ledger, queue }) => {
+      await setup([echo], async ({ ledger, queue }) => {
         const asked = { kind: 'test.echo', input: { text: 'hi' }, progressAs: 'Moved', context: { n: 1 } };
         const job = await openEffect(ledger, asked);
         await queue.enqueue(job);
@@ -177,7 +177,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         now -= 1;
         return null;
       });
-      await world([count], async ({ ledger, queue }) => {
+      await setup([count], async ({ ledger, queue }) => {
         const job = await openEffect(ledger, { kind: 'test.count' });
         await Promise.all(Array.from({ length: 5 }, () => queue.enqueue(job)));
         await until(() => runs === 1, 'the first run');
@@ -214,11 +214,11 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         assert.equal(most, 2);
         assert.deepEqual(order, [0, 1, 2, 3, 4, 5]);
       };
-      await world([step], use, { concurrency: 2 });
+      await setup([step], use, { concurrency: 2 });
     });
 
     test('a delayed effect does not run before its time', async () => {
-      await world([effect('test.now', async () => Date.now())], async ({ ledger, queue }) => {
+      await setup([effect('test.now', async () => Date.now())], async ({ ledger, queue }) => {
         const job = await openEffect(ledger, { kind: 'test.now' });
         const asked = Date.now();
         await queue.enqueue(job, 300);
@@ -228,7 +228,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
     });
 
     test('a job that came too early is brought back when its effect may be claimed', async () => {
-      await world([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
+      await setup([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
         const job = await openEffect(ledger, { kind: 'test.ok' });
         const claim = await ledger.claimEffect(PARTITION, job.id, 'node-z/1', 300);
         assert.equal(claim.kind, 'claimed');
@@ -245,7 +245,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         if (attempt < Number(good)) throw new SvcError('unavailable', 'the provider is down');
         return attempt;
       });
-      await world([flaky], async ({ ledger, queue }) => {
+      await setup([flaky], async ({ ledger, queue }) => {
         const heals = await openEffect(ledger, { kind: 'test.flaky', input: { good: 3 }, retry: REPEAT });
         await queue.enqueue(heals);
         const healed = await until(() => resultOf(ledger, heals.id), 'the third attempt');
@@ -267,7 +267,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         if (times.length === 1) throw new SvcError('rate_limited', 'slow down', { retryAfterMs: 400 });
         return null;
       });
-      await world([limited], async ({ ledger, queue }) => {
+      await setup([limited], async ({ ledger, queue }) => {
         const job = await openEffect(ledger, { kind: 'test.limited', retry: REPEAT });
         await queue.enqueue(job);
         await until(() => resultOf(ledger, job.id), 'the second attempt');
@@ -276,7 +276,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
     });
 
     test('an effect beyond its deadline is aborted and reported', async () => {
-      await world([effect('test.hang', (_, { signal }) => aborted(signal))], async ({ ledger, queue }) => {
+      await setup([effect('test.hang', (_, { signal }) => aborted(signal))], async ({ ledger, queue }) => {
         const job = await openEffect(ledger, { kind: 'test.hang', timeoutMs: 100 });
         await queue.enqueue(job);
         const { outcome } = await until(() => resultOf(ledger, job.id), 'the time-out');
@@ -293,7 +293,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
             running = false;
           });
         });
-        await world([hang], async ({ ledger, queue, runner }) => {
+        await setup([hang], async ({ ledger, queue, runner }) => {
           const job = await openEffect(ledger, { kind: 'test.hang' });
           await queue.enqueue(job);
           await until(() => running, 'the handler');
@@ -338,7 +338,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       const gate = Promise.withResolvers<void>();
       const quick = effect('test.quick', () => gate.promise.then(() => 'finished'));
       const slow = effect('test.slow', (_, { signal }) => aborted(signal));
-      await world([quick, slow], async ({ ledger, queue, runner }) => {
+      await setup([quick, slow], async ({ ledger, queue, runner }) => {
         const finishes = await openEffect(ledger, { kind: 'test.quick', mode: 'once' });
         const hangs = await openEffect(ledger, { kind: 'test.slow', mode: 'once' });
         await queue.enqueue(finishes);
@@ -450,7 +450,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         runs += 1;
         return runs;
       });
-      await world(
+      await setup(
         [],
         async ({ ledger, queue }) => {
           let lost = 0;
@@ -479,7 +479,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
     });
 
     test('the queue name of a pool may hold any character', async () => {
-      await world(
+      await setup(
         [effect('test.ok', async () => 'ok')],
         async ({ ledger, queue }) => {
           const job = { ...(await openEffect(ledger, { kind: 'test.ok' })), queue: 'gpu:a100/{x} ü' };

@@ -19,7 +19,7 @@ import { retentionContract } from './retention.ts';
 const searched = (collection: string): readonly string[] =>
   ['archived_events', 'dead_letters'].includes(collection) ? ['address'] : [];
 
-async function world(): Promise<KernelStores> {
+async function setup(): Promise<KernelStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   return {
     async open() {
@@ -54,6 +54,6 @@ async function world(): Promise<KernelStores> {
   };
 }
 
-kernelContract('encrypted SQLite', world, 6);
-largeStatesContract('encrypted SQLite', world, 3);
-retentionContract('encrypted SQLite', world, 3, 3);
+kernelContract('encrypted SQLite', setup, 6);
+largeStatesContract('encrypted SQLite', setup, 3);
+retentionContract('encrypted SQLite', setup, 3, 3);

@@ -20,7 +20,7 @@ async function openContracted(location: StoreLocation): Promise<OpenStores> {
 }
 
 /** Redis of the given shape, BullMQ on it, and a MongoDB-wire server: what a fleet runs on. */
-async function world(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelStores> {
+async function setup(startServers: () => Promise<{ url: string; stop(): Promise<void> }>): Promise<KernelStores> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   const [redis, mongo] = await Promise.all([startServers(), startMongo()]);
   return {
@@ -38,9 +38,9 @@ async function world(startServers: () => Promise<{ url: string; stop(): Promise<
 }
 
 describe('kernel on real servers', { skip: missing || false }, () => {
-  kernelContract('Redis, BullMQ and a MongoDB-wire server', () => world(() => startRedis({ appendfsync: 'always' })));
-  kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => world(() => startRedisCluster()), 6);
-  const redis = () => world(() => startRedis({ appendfsync: 'always' }));
+  kernelContract('Redis, BullMQ and a MongoDB-wire server', () => setup(() => startRedis({ appendfsync: 'always' })));
+  kernelContract('Redis Cluster, BullMQ and a MongoDB-wire server', () => setup(() => startRedisCluster()), 6);
+  const redis = () => setup(() => startRedis({ appendfsync: 'always' }));
   largeStatesContract('Redis and a MongoDB-wire server', redis, 3);
   retentionContract('Redis and a MongoDB-wire server', redis, 3, 3);
 });

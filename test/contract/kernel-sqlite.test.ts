@@ -10,7 +10,7 @@ import { type KernelStores, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
 import { retentionContract } from './retention.ts';
 
-async function world(): Promise<KernelStores> {
+async function setup(): Promise<KernelStores> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-kernel-'));
   return {
     async open() {
@@ -43,6 +43,6 @@ async function world(): Promise<KernelStores> {
   };
 }
 
-kernelContract('SQLite', world);
-largeStatesContract('SQLite', world);
-retentionContract('SQLite', world);
+kernelContract('SQLite', setup);
+largeStatesContract('SQLite', setup);
+retentionContract('SQLite', setup);

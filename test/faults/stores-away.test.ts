@@ -4,7 +4,7 @@ import { mongoMissing } from '../support/ferretdb.ts';
 import { redisMissing } from '../support/redis.ts';
 import { sample } from '../support/size.ts';
 import type { RoundOutcome } from './rounds/fault-case.ts';
-import { type AwayStore, AwayWorld, REFUSED_WITHIN_MS } from './rounds/stores-away.ts';
+import { AwaySetup, type AwayStore, REFUSED_WITHIN_MS } from './rounds/stores-away.ts';
 
 const skip = redisMissing() ?? mongoMissing();
 /** For a machine that runs other tests beside this one. */
@@ -21,22 +21,22 @@ function assertWell({ runs, hung, nodesEnded, lost, repeated, notes = [] }: Roun
 }
 
 /** All areas at once share an outage: agents, workflows with commands and children, judges, tools, stimuli, approvals. */
-const withWorld = (store: AwayStore, tests: (world: () => AwayWorld) => void): void => {
+const withSetup = (store: AwayStore, tests: (setup: () => AwaySetup) => void): void => {
   describe(`runs of every area while ${store} is away`, { skip, timeout: 300_000 }, () => {
-    let world: AwayWorld;
+    let setup: AwaySetup;
     before(async () => {
-      world = await AwayWorld.open(store);
+      setup = await AwaySetup.open(store);
     });
-    after(() => world?.close());
-    tests(() => world);
+    after(() => setup?.close());
+    tests(() => setup);
   });
 };
 
-withWorld('documents', (world) => {
+withSetup('documents', (setup) => {
   test('documents slow or away for 20 s: every run of every area ends as without it, and no command runs twice', async () => {
-    assertWell(await world().outage({ how: 'slow', forMs: 1_000, runsOfAnArea }));
-    assertWell(await world().outage({ how: 'refused', forMs: 20_000, runsOfAnArea }));
-    const { refusals } = world();
+    assertWell(await setup().outage({ how: 'slow', forMs: 1_000, runsOfAnArea }));
+    assertWell(await setup().outage({ how: 'refused', forMs: 20_000, runsOfAnArea }));
+    const { refusals } = setup();
     assert.ok(refusals.length > 0);
     for (const { status, ms } of refusals) {
       assert.equal(status, 503, 'a start looks up its agent');
@@ -45,8 +45,8 @@ withWorld('documents', (world) => {
   });
 });
 
-withWorld('redis', (world) => {
+withSetup('redis', (setup) => {
   test('Redis away for 2 s: runs of agents, children, judges, stimuli and approvals end as without it', async () => {
-    assertWell(await world().outage({ how: 'refused', forMs: 2_000, runsOfAnArea }));
+    assertWell(await setup().outage({ how: 'refused', forMs: 2_000, runsOfAnArea }));
   });
 });

@@ -39,7 +39,7 @@ test('a child without an event in its parent counts as killed as often as it sur
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowExecutionFailed'), LATER_MS * 10), 0);
 });
 
-function world(logs: Record<string, WorkflowLogged[]>, id: string | null = 'run') {
+function setup(logs: Record<string, WorkflowLogged[]>, id: string | null = 'run') {
   let looks = 0;
   const log = async (of: string): Promise<WorkflowLogged[]> => {
     looks += 1;
@@ -52,7 +52,7 @@ function world(logs: Record<string, WorkflowLogged[]>, id: string | null = 'run'
 }
 
 /** Whether the next kill waits until this has happened; `looks`: how often logs were read, where there is one. */
-async function waits({ spared, run, looks }: ReturnType<typeof world>, happens: () => void): Promise<boolean> {
+async function waits({ spared, run, looks }: ReturnType<typeof setup>, happens: () => void): Promise<boolean> {
   let isSafe = false;
   const safe = spared.safe(false).then(() => {
     isSafe = true;
@@ -66,7 +66,7 @@ async function waits({ spared, run, looks }: ReturnType<typeof world>, happens: 
 }
 
 test('kills are not delayed until a run has been hit as often as a command survives', async () => {
-  const { spared, looks } = world({});
+  const { spared, looks } = setup({});
   for (let kill = 0; kill < MOST; kill += 1) {
     assert.equal(await spared.safe(false), false);
     spared.killed();
@@ -75,7 +75,7 @@ test('kills are not delayed until a run has been hit as often as a command survi
 });
 
 test('a listening node is asked one kill ahead, so that the next kill may hit its start', async () => {
-  const { spared, run } = world({ run: logOf(ENTERED) });
+  const { spared, run } = setup({ run: logOf(ENTERED) });
   for (let kill = 0; kill < MOST - 1; kill += 1) spared.killed();
   assert.equal(await spared.safe(true), true);
   assert.deepEqual([run.hits, spared.waits], [1, 0], 'what was hit is over but for the last');
@@ -93,7 +93,7 @@ const CAUSES: Readonly<Record<string, { log: WorkflowLogged[]; child?: WorkflowL
 for (const [what, { log, child = [], id = 'run' }] of Object.entries(CAUSES)) {
   test(`a kill waits while ${what}, and happens when the run has made progress`, async () => {
     const logs = { run: log, child };
-    const killing = world(logs, id);
+    const killing = setup(logs, id);
     const { spared, run } = killing;
     for (let kill = 0; kill < MOST; kill += 1) spared.killed();
     const waited = await waits(killing, () => {
@@ -107,7 +107,7 @@ for (const [what, { log, child = [], id = 'run' }] of Object.entries(CAUSES)) {
 }
 
 test('a kill does not wait for a run that has ended', async () => {
-  const killing = world({}, null);
+  const killing = setup({}, null);
   const { spared, run } = killing;
   for (let kill = 0; kill < MOST; kill += 1) spared.killed();
   assert.equal(await waits(killing, () => spared.running.delete(run)), true);

@@ -28,7 +28,7 @@ echo "$$" >> "$RUNS"
 while :; do sleep 1; done
 `;
 
-interface World extends AsyncDisposable {
+interface Surroundings extends AsyncDisposable {
   readonly redis: RedisServer;
   readonly directory: string;
   /** A node of the fleet that holds its share. */
@@ -40,7 +40,7 @@ interface World extends AsyncDisposable {
 }
 
 /** Several nodes, as people start them, over one Redis and one MongoDB-wire server. */
-async function openSurroundings(): Promise<World> {
+async function openSurroundings(): Promise<Surroundings> {
   const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
   const directory = await mkdtemp(join(tmpdir(), 'svc-termination-'));
   const nodes: ProductNode[] = [];
@@ -110,10 +110,10 @@ test('a node that is stopped under load stops in order, and nothing is lost', {
   skip,
   timeout: 120_000,
 }, async (t) => {
-  await using world = await openSurroundings();
-  const [leaving, staying] = [await world.node(), await world.node()];
+  await using setup = await openSurroundings();
+  const [leaving, staying] = [await setup.node(), await setup.node()];
   const model = await leaving.deploy(agentYaml('talker'));
-  const program = await world.program(leaving, 'worker', PROGRAM);
+  const program = await setup.program(leaving, 'worker', PROGRAM);
   const ids = await Promise.all(
     Array.from({ length: STREAMS }, (_, at) => (at % 2 === 0 ? leaving : staying).run(model, 'slow')),
   );
@@ -136,7 +136,7 @@ test('a node that is stopped under load stops in order, and nothing is lost', {
   await waitUntil('every client is in the middle of its stream', () =>
     ids.slice(0, STREAMS).every((id) => (seen.get(id) ?? 0) >= 5),
   );
-  await waitUntil('the programs run', async () => (await world.runs('worker')).length === 4);
+  await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4);
 
   const under = ids.slice(0, STREAMS).map((id) => !ended.has(id));
   assert.ok(under.includes(true), 'executions are under way');
@@ -153,28 +153,28 @@ test('a node that is stopped under load stops in order, and nothing is lost', {
     // The client counts: a number that is missing or comes twice is an error of its own.
     if (under[at]) assert.ok(connections >= 2, 'it went on at the other node');
   }
-  assert.equal((await world.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
+  assert.equal((await setup.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
 });
 
 test('a program that does not end is killed in time, and goes on elsewhere as one in doubt', {
   skip,
   timeout: 120_000,
 }, async (t) => {
-  await using world = await openSurroundings();
-  const [leaving, staying] = [await world.node(), await world.node()];
-  const program = await world.program(leaving, 'stubborn', STUBBORN);
+  await using setup = await openSurroundings();
+  const [leaving, staying] = [await setup.node(), await setup.node()];
+  const program = await setup.program(leaving, 'stubborn', STUBBORN);
   const id = await leaving.run(program, 'x');
-  await waitUntil('it runs', async () => (await world.runs('stubborn')).length === 1);
+  await waitUntil('it runs', async () => (await setup.runs('stubborn')).length === 1);
   // Effects run on any node: the one that has it is the one to end.
   const runner = (await isRunning(leaving)) ? leaving : staying;
   const other = runner === leaving ? staying : leaving;
   const { code, tookMs } = await terminate(runner);
   assert.equal(code, 0, runner.process.log);
   t.diagnostic(`ended ${tookMs} ms after SIGTERM, with a program that ignores it`);
-  const [first = 0] = await world.runs('stubborn');
+  const [first = 0] = await setup.runs('stubborn');
   assert.equal(isAlive(first), false, 'the program ended with its node');
   const [, second = 0] = await waitUntil('it is run again', async () => {
-    const runs = await world.runs('stubborn');
+    const runs = await setup.runs('stubborn');
     return runs.length === 2 && runs;
   });
   assert.equal((await other.statusOf(id)).in_doubt, 1);
@@ -196,11 +196,11 @@ async function isRunning(node: ProductNode): Promise<boolean> {
 }
 
 test('a second SIGTERM ends a node at once', { skip, timeout: 60_000 }, async () => {
-  await using world = await openSurroundings();
-  const node = await world.node();
-  const program = await world.program(node, 'stubborn', STUBBORN);
+  await using setup = await openSurroundings();
+  const node = await setup.node();
+  const program = await setup.program(node, 'stubborn', STUBBORN);
   await node.run(program, 'x');
-  await waitUntil('it runs', async () => (await world.runs('stubborn')).length === 1);
+  await waitUntil('it runs', async () => (await setup.runs('stubborn')).length === 1);
   const { pid } = node.process;
   process.kill(pid, 'SIGTERM');
   await waitUntil('the first is acted upon', () =>
@@ -215,7 +215,7 @@ test('a second SIGTERM ends a node at once', { skip, timeout: 60_000 }, async ()
   await waitUntil('the node to end', () => node.process.exitCode !== null);
   assert.ok(performance.now() - began < 1_000);
   assert.equal(node.process.exitCode, 1, 'it did not end in order, and says so');
-  const [run = 0] = await world.runs('stubborn');
+  const [run = 0] = await setup.runs('stubborn');
   await waitUntil('the program is gone too', () => !isAlive(run));
 });
 
@@ -223,16 +223,16 @@ test('without Redis a node still stops in time, and its runs go on when Redis is
   skip,
   timeout: 120_000,
 }, async (t) => {
-  await using world = await openSurroundings();
-  const node = await world.node();
+  await using setup = await openSurroundings();
+  const node = await setup.node();
   const agent = await node.deploy(agentYaml('talker'));
   const ids = await Promise.all(Array.from({ length: 8 }, () => node.run(agent, 'slow')));
-  await world.redis.kill();
+  await setup.redis.kill();
   const { code, tookMs } = await terminate(node);
   assert.equal(code, 0, node.process.log);
   t.diagnostic(`ended ${tookMs} ms after SIGTERM, without Redis`);
-  await world.redis.restart();
-  const next = await world.node();
+  await setup.redis.restart();
+  const next = await setup.node();
   for (const id of ids) {
     await waitUntil(`execution ${id} to end`, async () => (await next.statusOf(id)).status === 'completed', 30_000);
   }

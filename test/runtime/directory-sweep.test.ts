@@ -12,7 +12,7 @@ const HOME: Partition = 'default:0';
 const THERE: Partition = 'default:1';
 
 /** A directory in memory; the hooks stand for what others do meanwhile. */
-function world(entries: number) {
+function setup(entries: number) {
   const addresses = Array.from({ length: entries }, () => addressOf('counter', 'acme', randomUUID()));
   const directory = new Map<Address, Partition>(addresses.map((address) => [address, THERE]));
   const tails = { cursor: 0, tail: 0 };
@@ -48,7 +48,7 @@ function world(entries: number) {
 }
 
 test('an entry without an actor is removed at the second sweep, and a page costs one load a partition', async () => {
-  const { directory, calls, sweep } = world(200);
+  const { directory, calls, sweep } = setup(200);
   assert.equal(await sweep(), 0);
   assert.deepEqual(calls, { load: 1, backlog: 1 });
   assert.equal(await sweep(), 200);
@@ -56,7 +56,7 @@ test('an entry without an actor is removed at the second sweep, and a page costs
 });
 
 test('an entry whose first message arrives while the sweep removes it stays', async () => {
-  const { addresses, directory, tails, meanwhile, sweep } = world(1);
+  const { addresses, directory, tails, meanwhile, sweep } = setup(1);
   await sweep();
   meanwhile.beforeUnplace = () => {
     tails.tail += 1;
@@ -66,7 +66,7 @@ test('an entry whose first message arrives while the sweep removes it stays', as
 });
 
 test('an entry that names another partition by now stays', async () => {
-  const { addresses, directory, meanwhile, sweep } = world(1);
+  const { addresses, directory, meanwhile, sweep } = setup(1);
   await sweep();
   meanwhile.beforeUnplace = (address) => directory.set(address, 'default:7');
   assert.equal(await sweep(), 0);

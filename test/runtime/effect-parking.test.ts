@@ -11,15 +11,15 @@ import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../
 
 const PLACES = 4;
 
-interface World {
+interface Setup {
   readonly ledger: MemoryEffectLedger;
   readonly runner: EffectRunner;
   ask(kind: string, mode?: 'once'): Promise<string>;
 }
 
-async function world(
+async function setup(
   handlers: readonly EffectHandler[],
-  use: (world: World) => Promise<void>,
+  use: (setup: Setup) => Promise<void>,
   options: Partial<EffectRunnerOptions> = {},
 ): Promise<void> {
   const ledger = new MemoryEffectLedger();
@@ -53,7 +53,7 @@ describe('effects that wait without a place', () => {
   test('many more waiting effects than places keep no other effect from running, and all end', async () => {
     const gate = Promise.withResolvers<void>();
     const quick = effect('quick', async () => 'ran');
-    await world([parkedOn(gate.promise), quick], async ({ ledger, runner, ask }) => {
+    await setup([parkedOn(gate.promise), quick], async ({ ledger, runner, ask }) => {
       const waiting = await Promise.all(Array.from({ length: 50 * PLACES }, () => ask('wait')));
       await until(() => runner.counts.parked === waiting.length, 'all to wait');
       assert.equal(runner.counts.running, 0);
@@ -76,7 +76,7 @@ describe('effects that wait without a place', () => {
       going -= 1;
       return null;
     });
-    await world([wait], async ({ ledger, runner, ask }) => {
+    await setup([wait], async ({ ledger, runner, ask }) => {
       const waiting = await Promise.all(Array.from({ length: 10 * PLACES }, () => ask('wait')));
       await until(() => runner.counts.parked === waiting.length, 'all to wait');
       gate.resolve();
@@ -87,7 +87,7 @@ describe('effects that wait without a place', () => {
 
   test('an effect over the limit of waiting ones keeps its place instead', async () => {
     const gate = Promise.withResolvers<void>();
-    await world(
+    await setup(
       [parkedOn(gate.promise)],
       async ({ ledger, runner, ask }) => {
         const waiting = await Promise.all(Array.from({ length: 6 }, () => ask('wait')));
@@ -102,7 +102,7 @@ describe('effects that wait without a place', () => {
   test('the claim of a waiting effect lasts many usual terms without as many renewals', async () => {
     const gate = Promise.withResolvers<void>();
     let kept = 0;
-    await world(
+    await setup(
       [parkedOn(gate.promise)],
       async ({ ledger, runner, ask }) => {
         const keep = ledger.keepEffect.bind(ledger);
@@ -125,7 +125,7 @@ describe('effects that wait without a place', () => {
   });
 
   test('a cancel reaches a waiting effect, and nothing of it is sent', async () => {
-    await world([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
+    await setup([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
       const id = await ask('wait');
       await until(() => runner.counts.parked === 1, 'it to wait');
       await ledger.cancel(id);
@@ -136,7 +136,7 @@ describe('effects that wait without a place', () => {
   });
 
   test('a node that stops gives back repeatable effects, and leaves the others in doubt', async () => {
-    await world([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
+    await setup([parkedOn(new Promise(() => {}))], async ({ ledger, runner, ask }) => {
       const again = await Promise.all(Array.from({ length: 3 * PLACES }, () => ask('wait')));
       const once = await ask('wait', 'once');
       await until(() => runner.counts.parked === again.length + 1, 'all to wait');
@@ -153,7 +153,7 @@ describe('effects that wait without a place', () => {
       runs.push(`attempt ${attempt}, ${resumed === undefined ? 'begins' : 'goes on'}`);
       return waitedFor(() => gate.promise) ? 'yes' : 'no';
     });
-    await world([wait], async ({ ledger, runner, ask }) => {
+    await setup([wait], async ({ ledger, runner, ask }) => {
       const ids = [await ask('wait'), await ask('wait', 'once')];
       await until(() => runner.counts.parked === ids.length, 'both to wait');
       gate.resolve(true);
@@ -183,7 +183,7 @@ describe('effects that wait without a place', () => {
       runs += 1;
       return waitedFor((signal) => aborted(signal).then(() => true));
     });
-    await world([failing, waiting], async ({ ledger, runner, ask }) => {
+    await setup([failing, waiting], async ({ ledger, runner, ask }) => {
       const failed = await ask('failing');
       await until(() => resultOf(ledger, failed), 'it to end');
       assert.deepEqual(resultOf(ledger, failed)?.outcome, { kind: 'done', value: 'the handler knows' });

@@ -19,7 +19,7 @@ import {
   until,
 } from '../support/open-effect.ts';
 
-interface World {
+interface Setup {
   readonly ledger: MemoryEffectLedger;
   readonly queue: EmbeddedEffectQueue;
   readonly runner: EffectRunner;
@@ -27,9 +27,9 @@ interface World {
 }
 
 /** A runner over the embedded queue; `store` may stand between it and the ledger. */
-async function world(
+async function setup(
   handlers: readonly EffectHandler[],
-  use: (world: World) => Promise<void>,
+  use: (setup: Setup) => Promise<void>,
   options: Partial<EffectRunnerOptions> & { readonly between?: (ledger: MemoryEffectLedger) => RunnerStore } = {},
 ): Promise<void> {
   const ledger = new MemoryEffectLedger();
@@ -73,7 +73,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       if (attempt === 1) throw new SvcError('unavailable');
       return attempt;
     });
-    const use = async ({ ledger, queue }: World) => {
+    const use = async ({ ledger, queue }: Setup) => {
       const retry = { maxAttempts: 2, initialDelayMs: 1, maxDelayMs: 1 };
       const job = await openEffect(ledger, { kind: 'test.flaky', progressAs: 'Moved', retry });
       await queue.enqueue(job);
@@ -82,7 +82,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       assert.deepEqual(said, ['begin 1', 'end 1', 'begin 2', 'end 2']);
       assert.equal(ledger.sent.filter((one) => one.final).length, 1);
     };
-    await world([flaky], use, { between: lossy });
+    await setup([flaky], use, { between: lossy });
   });
 
   test('a queue that never says that it takes jobs, or that it has ended, keeps no node from stopping', async () => {
@@ -125,7 +125,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
         await Promise.race([ends.promise, aborted(signal)]);
         return attempt;
       });
-      const use = async ({ ledger, queue }: World) => {
+      const use = async ({ ledger, queue }: Setup) => {
         const job = await openEffect(ledger, { kind: 'test.slow', mode });
         await queue.enqueue(job);
         await until(() => (ledger.row(job.id)?.until ?? Infinity) < Date.now() && unheard > 2, 'the claim to run out');
@@ -135,7 +135,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
         const result = await until(() => resultOf(ledger, job.id), 'the result');
         assert.deepEqual(result.outcome, { kind: 'done', value: 1 });
       };
-      await world([slow], use, { between, claimTtlMs: 200, renewEveryMs: 50 });
+      await setup([slow], use, { between, claimTtlMs: 200, renewEveryMs: 50 });
     });
   }
 
@@ -143,7 +143,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     const act = effect('test.act', async (_, { attempt }) => attempt);
     const ended = { known: false };
     const options = { isGone: async () => true, hasEnded: async () => ended.known, claimTtlMs: 100 };
-    const use = async ({ ledger, queue }: World) => {
+    const use = async ({ ledger, queue }: Setup) => {
       const [again, once] = [
         await openEffect(ledger, { kind: 'test.act' }),
         await openEffect(ledger, { kind: 'test.act', mode: 'once' }),
@@ -157,13 +157,13 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       const result = await until(() => resultOf(ledger, once.id), 'the word that it is in doubt');
       assert.equal(result.outcome.kind, 'in_doubt');
     };
-    await world([act], use, options);
+    await setup([act], use, options);
   });
 
   test('a runner never takes over its own claims, also when others take it for dead', async () => {
     const act = effect('test.act', async () => 'again');
     const isDead = async () => true;
-    const use = async ({ ledger, queue, runner }: World) => {
+    const use = async ({ ledger, queue, runner }: Setup) => {
       for (const mode of ['once', 'repeatable'] as const) {
         const job = await openEffect(ledger, { kind: 'test.act', mode });
         await ledger.claimEffect(PARTITION, job.id, runner.name, 60_000);
@@ -176,20 +176,20 @@ describe('the effect runner', { timeout: 60_000 }, () => {
         assert.equal(resultOf(ledger, job.id), undefined);
       }
     };
-    await world([act], use, { isGone: isDead, hasEnded: isDead, claimTtlMs: 100 });
+    await setup([act], use, { isGone: isDead, hasEnded: isDead, claimTtlMs: 100 });
   });
 
   test('a lasting effect keeps its claim for longer than its node keeps its lease, from its start on', async () => {
     const ends = Promise.withResolvers<null>();
     const slow = { ...effect('test.slow', () => ends.promise), lasting: true };
-    const use = async ({ ledger, queue }: World) => {
+    const use = async ({ ledger, queue }: Setup) => {
       const job = await openEffect(ledger, { kind: 'test.slow', mode: 'once' });
       await queue.enqueue(job);
       await until(() => (ledger.row(job.id)?.until ?? 0) > Date.now() + 5_000, 'the longer claim');
       ends.resolve(null);
       await until(() => resultOf(ledger, job.id), 'the result');
     };
-    await world([slow], use, { claimTtlMs: 1_000, renewEveryMs: 500, lastingClaimTtlMs: 30_000 });
+    await setup([slow], use, { claimTtlMs: 1_000, renewEveryMs: 500, lastingClaimTtlMs: 30_000 });
   });
 
   test('an attempt that was taken over is stopped and its late result dropped', async () => {
@@ -198,7 +198,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       await aborted(signal).catch(reason.resolve);
       return 'late';
     });
-    await world([slow], async ({ ledger, queue, runner }) => {
+    await setup([slow], async ({ ledger, queue, runner }) => {
       const job = await openEffect(ledger, { kind: 'test.slow' });
       await queue.enqueue(job);
       await until(() => runner.counts.running === 1, 'the attempt');
@@ -221,7 +221,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
         attempt === 1 ? Promise.race([first.promise, aborted(signal)]) : Promise.resolve(attempt),
       );
       const renewEveryMs = how === 'reports' ? 60_000 : 10;
-      const use = async ({ ledger, queue, runner }: World) => {
+      const use = async ({ ledger, queue, runner }: Setup) => {
         const job = await openEffect(ledger, { kind: 'test.slow' });
         await queue.enqueue(job);
         await until(() => runner.counts.running === 1, 'the attempt');
@@ -232,7 +232,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
         const result = await until(() => resultOf(ledger, job.id), 'the result of another attempt');
         assert.deepEqual([result.attempt, result.outcome], [2, { kind: 'done', value: 2 }]);
       };
-      await world([slow], use, { renewEveryMs });
+      await setup([slow], use, { renewEveryMs });
     });
   }
 
@@ -246,7 +246,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
         await aborted(signal).catch(reason.resolve);
         return 'late';
       });
-      await world([slow], async ({ ledger, queue, runner }) => {
+      await setup([slow], async ({ ledger, queue, runner }) => {
         const job = await openEffect(ledger, { kind: 'test.slow' });
         await queue.enqueue(job);
         await until(() => runner.counts.running === 1, 'the attempt');
@@ -263,7 +263,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       input: z.object({ url: z.string(), n: z.number() }),
       run: async () => null,
     });
-    await world([strict], async ({ ledger, queue }) => {
+    await setup([strict], async ({ ledger, queue }) => {
       const unknown = await openEffect(ledger, { kind: 'test.nobody' });
       const misfit = await openEffect(ledger, { kind: 'test.strict', input: { url: 'x' } });
       await queue.enqueue(unknown);
@@ -277,7 +277,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
 
   test('the message of a bug appears in the log only', async () => {
     const buggy = effect('test.bug', () => Promise.reject(new TypeError('token abc is undefined')));
-    await world([buggy], async ({ ledger, queue, faults }) => {
+    await setup([buggy], async ({ ledger, queue, faults }) => {
       const job = await openEffect(ledger, { kind: 'test.bug' });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
@@ -292,18 +292,18 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       if (body.length > 10_000) throw new SvcError('payload_too_large');
       return body;
     };
-    const use = async ({ ledger, queue }: World) => {
+    const use = async ({ ledger, queue }: Setup) => {
       const job = await openEffect(ledger, { kind: 'test.big' });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
       assert.equal(outcome.kind === 'failed' && outcome.code, 'payload_too_large');
     };
-    await world([effect('test.big', async () => 'x'.repeat(20_000))], use, { encode });
+    await setup([effect('test.big', async () => 'x'.repeat(20_000))], use, { encode });
   });
 
   test('a handler that does not heed its signal does not hold the runner', async () => {
     const deaf = effect('test.deaf', () => new Promise<never>(() => {}));
-    await world([deaf], async ({ ledger, queue, faults, runner }) => {
+    await setup([deaf], async ({ ledger, queue, faults, runner }) => {
       const job = await openEffect(ledger, { kind: 'test.deaf', timeoutMs: 50 });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the time-out');
@@ -319,7 +319,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
       runs += 1;
       return aborted(signal);
     });
-    await world([hang], async ({ ledger, queue }) => {
+    await setup([hang], async ({ ledger, queue }) => {
       const retry = { maxAttempts: 5, initialDelayMs: 1, maxDelayMs: 1 };
       const job = await openEffect(ledger, { kind: 'test.hang', mode: 'once', timeoutMs: 50, retry });
       await queue.enqueue(job);
@@ -329,7 +329,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
   });
 
   test('the messages it sends carry cause and trace of the request', async () => {
-    await world([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
+    await setup([effect('test.ok', async () => 'ok')], async ({ ledger, queue }) => {
       const job = await openEffect(ledger, { kind: 'test.ok' });
       await queue.enqueue(job);
       const sent = await until(() => ledger.sent[0], 'the result');

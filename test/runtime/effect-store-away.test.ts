@@ -34,17 +34,17 @@ class Store {
   }
 }
 
-interface World {
+interface Setup {
   readonly ledger: MemoryEffectLedger;
   readonly queue: EmbeddedEffectQueue;
   readonly runner: EffectRunner;
   readonly outages: string[];
 }
 
-async function world(
+async function setup(
   handlers: readonly EffectHandler[],
   store: Store,
-  use: (world: World) => Promise<void>,
+  use: (setup: Setup) => Promise<void>,
   options: Partial<EffectRunnerOptions> = {},
 ): Promise<void> {
   const ledger = new MemoryEffectLedger();
@@ -77,7 +77,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
         return attempt;
       });
       const other = effect('test.other', async () => 'done');
-      await world(
+      await setup(
         [work, other],
         store,
         async ({ ledger, queue, runner, outages }) => {
@@ -110,14 +110,14 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       await store.ask();
       return attempt;
     });
-    const use = async ({ ledger, queue }: World) => {
+    const use = async ({ ledger, queue }: Setup) => {
       const job = await openEffect(ledger, { kind: 'test.work', retry: RETRY });
       await queue.enqueue(job);
       const result = await until(() => resultOf(ledger, job.id), 'the result', 20_000);
       assert.deepEqual(result.outcome, { kind: 'done', value: 1 });
       assert.equal(store.asked, tries + 1, 'a store without a probe is asked by the work');
     };
-    await world([work], store, use, { probes: {} });
+    await setup([work], store, use, { probes: {} });
   });
 
   test('an outside service that is unavailable keeps its attempts', async () => {
@@ -126,7 +126,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       asked += 1;
       throw new SvcError('unavailable', 'the engine does not answer');
     });
-    await world([work], new Store(), async ({ ledger, queue }) => {
+    await setup([work], new Store(), async ({ ledger, queue }) => {
       const job = await openEffect(ledger, { kind: 'test.work', retry: RETRY });
       await queue.enqueue(job);
       const result = await until(() => resultOf(ledger, job.id), 'the result');
@@ -144,7 +144,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       await store.ask();
       return null;
     });
-    await world([work], store, async ({ ledger, queue }) => {
+    await setup([work], store, async ({ ledger, queue }) => {
       const job = await openEffect(ledger, { kind: 'test.work', mode: 'once' });
       await queue.enqueue(job);
       const result = await until(() => resultOf(ledger, job.id), 'the result');
@@ -165,7 +165,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
     for (const mode of ['repeatable', 'once'] as const) {
       acted = 0;
       store.isAway = true;
-      await world([work], store, async ({ ledger, queue, runner }) => {
+      await setup([work], store, async ({ ledger, queue, runner }) => {
         const job = await openEffect(ledger, { kind: 'test.work', mode });
         await queue.enqueue(job);
         await until(() => runner.counts.parked === 1, 'the wait');
@@ -185,7 +185,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       acted += 1;
       return null;
     });
-    await world([work], store, async ({ ledger, queue, runner }) => {
+    await setup([work], store, async ({ ledger, queue, runner }) => {
       const job = await openEffect(ledger, { kind: 'test.work', mode: 'once', retry: RETRY });
       await queue.enqueue(job);
       await until(() => runner.counts.parked === 1, 'the wait');
@@ -203,7 +203,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       await store.ask();
       return null;
     });
-    await world([work], store, async ({ ledger, queue }) => {
+    await setup([work], store, async ({ ledger, queue }) => {
       const retry = { ...RETRY, maxAttempts: 1 };
       const job = await openEffect(ledger, { kind: 'test.work', mode: 'once', retry, timeoutMs: 200 });
       await queue.enqueue(job);
@@ -220,7 +220,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       await store.ask();
       return null;
     });
-    await world([work], store, async ({ ledger, queue, runner }) => {
+    await setup([work], store, async ({ ledger, queue, runner }) => {
       const job = await openEffect(ledger, { kind: 'test.work', mode: 'once', retry: RETRY });
       await queue.enqueue(job);
       await until(() => runner.counts.parked === 1, 'the wait');
@@ -239,7 +239,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       await store.ask();
       return body;
     };
-    const use = async ({ ledger, queue }: World) => {
+    const use = async ({ ledger, queue }: Setup) => {
       const job = await openEffect(ledger, { kind: 'test.work', mode: 'once' });
       await queue.enqueue(job);
       const since = performance.now();
@@ -248,7 +248,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       const result = await until(() => resultOf(ledger, job.id), 'the result');
       assert.deepEqual(result.outcome, { kind: 'done', value: 1 });
     };
-    await world([work], store, use, { unpack, claimTtlMs: 400, renewEveryMs: 100 });
+    await setup([work], store, use, { unpack, claimTtlMs: 400, renewEveryMs: 100 });
   });
 
   test('five hundred waiting effects ask the store only when it is back, and all end', async () => {
@@ -258,7 +258,7 @@ describe('an effect whose store is away', { timeout: 60_000 }, () => {
       await store.ask();
       return null;
     });
-    await world([work], store, async ({ ledger, queue, runner }) => {
+    await setup([work], store, async ({ ledger, queue, runner }) => {
       const jobs = await Promise.all(
         Array.from({ length: 500 }, () => openEffect(ledger, { kind: 'test.work', retry: RETRY })),
       );

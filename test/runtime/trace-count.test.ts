@@ -63,7 +63,7 @@ const hub = defineActor({
 const kinds: Readonly<Record<string, ActorDefinition>> = { walker, hub };
 
 /** Actors in memory, whose records pass through their encoding at each delivery. */
-class World {
+class ActorSet {
   readonly delivered: Message[] = [];
   readonly #records = new Map<Address, string>();
   #queue: Message[];
@@ -118,12 +118,12 @@ const call = (to: Address, type: string, payload: Message['payload'], trace = T0
 
 describe('a trace', () => {
   test('is one to its end up to 10,000 deliveries; beyond that it goes on in a linked one, and so on', () => {
-    const world = new World(call('walker/t/1', 'Step', { left: 2.4 * MOST_OF_TRACE - 1 }));
-    world.run();
-    assert.equal(world.delivered.length, 2.4 * MOST_OF_TRACE);
-    assert.deepEqual([T0, T1, T2].map(world.countOf), [MOST_OF_TRACE, MOST_OF_TRACE, 0.4 * MOST_OF_TRACE]);
-    const byId = new Map(world.delivered.map((one) => [one.id, one]));
-    const crossing = world.delivered.filter(({ cause, trace }) => byId.get(cause ?? '')?.trace !== trace);
+    const actors = new ActorSet(call('walker/t/1', 'Step', { left: 2.4 * MOST_OF_TRACE - 1 }));
+    actors.run();
+    assert.equal(actors.delivered.length, 2.4 * MOST_OF_TRACE);
+    assert.deepEqual([T0, T1, T2].map(actors.countOf), [MOST_OF_TRACE, MOST_OF_TRACE, 0.4 * MOST_OF_TRACE]);
+    const byId = new Map(actors.delivered.map((one) => [one.id, one]));
+    const crossing = actors.delivered.filter(({ cause, trace }) => byId.get(cause ?? '')?.trace !== trace);
     assert.deepEqual(
       crossing.map(({ trace }) => trace),
       [T0, T1, T2],
@@ -131,36 +131,36 @@ describe('a trace', () => {
   });
 
   test('counts the deliveries of many actors, whatever each of them sees', () => {
-    const world = new World(call('hub/t/1', 'Begin', {}));
-    world.run(15_000);
+    const actors = new ActorSet(call('hub/t/1', 'Begin', {}));
+    actors.run(15_000);
     // Each walker has 500 deliveries and the hub one more: none of them sees 10,000.
-    assert.equal(world.countOf(T0) + world.countOf(T1), 15_000);
-    assert.ok(world.countOf(T0) <= MOST_OF_TRACE && world.countOf(T0) > MOST_OF_TRACE - 20, `${world.countOf(T0)}`);
+    assert.equal(actors.countOf(T0) + actors.countOf(T1), 15_000);
+    assert.ok(actors.countOf(T0) <= MOST_OF_TRACE && actors.countOf(T0) > MOST_OF_TRACE - 20, `${actors.countOf(T0)}`);
   });
 
   test('a late message of the earlier trace, and what follows from it, goes on in the linked one', () => {
-    const world = new World(call('walker/t/1', 'Step', { left: MOST_OF_TRACE }));
-    world.run();
+    const actors = new ActorSet(call('walker/t/1', 'Step', { left: MOST_OF_TRACE }));
+    actors.run();
     const late = { ...call('walker/t/1', 'Look', {}), from: 'hub/t/1', reported: [9_999, 0] } as const;
-    world.send(late);
-    world.run();
-    const { timersSet, effects } = world.last.writes;
+    actors.send(late);
+    actors.run();
+    const { timersSet, effects } = actors.last.writes;
     assert.deepEqual([timersSet[0]?.message.trace, effects[0]?.cause.trace, effects[0]?.cause.id], [T1, T1, late.id]);
     // It does not count for the linked one.
-    world.send({ ...call('walker/t/1', 'Step', { left: 3 }, T1), id: 'more' });
-    world.run();
-    assert.equal(world.countOf(nextTrace(T1)), 0);
+    actors.send({ ...call('walker/t/1', 'Step', { left: 3 }, T1), id: 'more' });
+    actors.run();
+    assert.equal(actors.countOf(nextTrace(T1)), 0);
   });
 
   test('that is short costs its messages nothing, and an actor of single calls nothing at all', () => {
-    const world = new World(call('walker/t/1', 'Step', { left: 10 }));
-    world.run();
+    const actors = new ActorSet(call('walker/t/1', 'Step', { left: 10 }));
+    actors.run();
     assert.equal(
-      world.delivered.some((one) => 'reported' in one),
+      actors.delivered.some((one) => 'reported' in one),
       false,
     );
-    for (const trace of ['1', '2', '3']) world.send(call('walker/t/2', 'Step', { left: 0 }, trace.repeat(32)));
-    world.run();
-    assert.deepEqual(Object.keys(JSON.parse(world.recordOf('walker/t/2'))), ['v', 'r', 'e', 's']);
+    for (const trace of ['1', '2', '3']) actors.send(call('walker/t/2', 'Step', { left: 0 }, trace.repeat(32)));
+    actors.run();
+    assert.deepEqual(Object.keys(JSON.parse(actors.recordOf('walker/t/2'))), ['v', 'r', 'e', 's']);
   });
 });

@@ -35,13 +35,13 @@ const watch = defineActor({
   },
 });
 
-interface World {
+interface Setup {
   readonly store: ActorStore;
   /** One node after another over the same data, each with a clock of its own. */
   node(clock: Clock, use: (runtime: Runtime) => Promise<void>, bend?: Partial<ActorStore>): Promise<void>;
 }
 
-async function world(clock: Clock, use: (world: World) => Promise<void>): Promise<void> {
+async function setup(clock: Clock, use: (setup: Setup) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-turn-clock-'));
   const store = new SqliteActorStore({ directory, clock });
   const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
@@ -73,7 +73,7 @@ async function world(clock: Clock, use: (world: World) => Promise<void>): Promis
 }
 
 test('a node whose clock is four minutes ahead takes an answer to an approval that has three minutes left', () =>
-  world(systemClock, async ({ node }) => {
+  setup(systemClock, async ({ node }) => {
     const to = addressOf('approval', 'acme', 'a1');
     const ask = { approval_id: 'a1', execution_id: 'e1', state_name: 'ask', prompt: '?', timeout_ms: 180_000 };
     const notify = { to: addressOf('counter', 'acme', 'asker'), as: 'Answered', context: null };
@@ -86,7 +86,7 @@ test('a node whose clock is four minutes ahead takes an answer to an approval th
   }));
 
 test('turns run on the clock of the store and never go back, whatever the clocks of their nodes do', () =>
-  world(systemClock, async ({ node, store }) => {
+  setup(systemClock, async ({ node, store }) => {
     const to = addressOf('watch', 'acme', 'one');
     const times: number[] = [];
     const look = async ({ client }: Runtime): Promise<void> => {
@@ -113,7 +113,7 @@ test('turns run on the clock of the store and never go back, whatever the clocks
 
 test('a timer on a server whose clock is behind the others is fired once it is due there, without asking again and again', () => {
   const behind = { aheadMs: -2_000 };
-  return world(offBy(behind), async ({ node, store }) => {
+  return setup(offBy(behind), async ({ node, store }) => {
     const to = addressOf('counter', 'acme', 'one');
     let asked = 0;
     const bend: Partial<ActorStore> = {

@@ -19,16 +19,16 @@ import { openWorkflowKillSurroundings, type WorkflowKillSurroundings } from './w
 /** Every example of `examples/workflows` as a case. */
 export const exampleCases = (): Promise<WorkflowCase[]> => Promise.all(WORKFLOW_EXAMPLES.map(caseOf));
 
-/** A world with all that these cases need. To make the images takes three seconds of processor time. */
-export async function openExamplesWorld(cases: readonly WorkflowCase[]): Promise<WorkflowKillSurroundings> {
-  const world = await openWorkflowKillSurroundings({ spec: EXAMPLE_SPEC, env: EXAMPLE_ENV });
+/** The surroundings that these cases need. To make the images takes three seconds of processor time. */
+export async function openExampleSurroundings(cases: readonly WorkflowCase[]): Promise<WorkflowKillSurroundings> {
+  const setup = await openWorkflowKillSurroundings({ spec: EXAMPLE_SPEC, env: EXAMPLE_ENV });
   const texts = cases.flatMap(({ agents, manifests }) => [...agents, ...manifests]);
   try {
     if ([BUSYBOX_IMAGE, NODE_IMAGE].some((image) => texts.some((text) => text.includes(image))))
-      await makeImages(world.podman.docker);
-    return world;
+      await makeImages(setup.podman.docker);
+    return setup;
   } catch (error) {
-    await world[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     throw error;
   }
 }

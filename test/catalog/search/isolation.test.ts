@@ -54,7 +54,7 @@ const seen = (reader: CatalogReader, { tenant, scope, owner, status }: Known): b
   status !== 'archived' &&
   (scope === 'global' || (tenant === reader.tenant && (scope === 'tenant' || owner === reader.subject)));
 
-class World {
+class Setup {
   readonly #nodes: readonly SearchNode[];
   readonly #known: Known[] = [];
   readonly #run: number;
@@ -158,15 +158,15 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
         let searches = 0;
         const histories = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
           run += 1;
-          const world = new World(nodes, run);
+          const setup = new Setup(nodes, run);
           for (const one of steps) {
-            await world.take(one).catch((thrown: unknown) => {
+            await setup.take(one).catch((thrown: unknown) => {
               // A name is never taken twice here: every refusal would be a fault of the test.
               throw thrown instanceof SvcError ? new Error(`${one.act}: ${thrown.code} ${thrown.message}`) : thrown;
             });
           }
-          for (const word of WORDS) await world.search({ word });
-          searches += world.searches;
+          for (const word of WORDS) await setup.search({ word });
+          searches += setup.searches;
         });
         await fc.assert(histories, { numRuns });
         t.diagnostic(`${searches} searches, 0 leaks`);

@@ -48,7 +48,7 @@ export const logOnFullDisk: FaultCase = {
 };
 
 /** A node whose log and data directory are on a small disk; its servers, where it has any, are elsewhere. */
-interface World {
+interface Setup {
   readonly node: NodeProcess;
   readonly disk: SmallDisk;
   readonly log: string;
@@ -81,67 +81,67 @@ async function openSurroundings(store: StoreKind): Promise<FaultStores> {
   const node = new NodeProcess(['--data', dataDir, '--config', config], {}, descriptor);
   opened.defer(() => node.kill());
   node.spawn();
-  const world: World = { node, disk, log, location: { dataDir, redis }, journal };
+  const setup: Setup = { node, disk, log, location: { dataDir, redis }, journal };
   const type = { 'content-type': 'application/yaml' };
-  const deployed = await call(world, 'POST', '/v1/workflows', { body: workflow(journal.file), headers: type });
+  const deployed = await call(setup, 'POST', '/v1/workflows', { body: workflow(journal.file), headers: type });
   if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
   const all = opened.move();
-  return { round: (seed) => round(world, seed), close: () => all.disposeAsync() };
+  return { round: (seed) => round(setup, seed), close: () => all.disposeAsync() };
 }
 
-async function call({ node }: World, method: string, path: string, init: RequestInit = {}): Promise<Response> {
+async function call({ node }: Setup, method: string, path: string, init: RequestInit = {}): Promise<Response> {
   return fetch(`${await node.url}${path}`, { ...init, method, signal: AbortSignal.timeout(READ_WITHIN_MS) });
 }
 
 /** Null: it was refused. */
-async function start(world: World): Promise<string | null> {
+async function start(setup: Setup): Promise<string | null> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
-  const answer = await call(world, 'POST', '/v1/workflows/short/run', { body: '{}', headers }).catch(() => null);
+  const answer = await call(setup, 'POST', '/v1/workflows/short/run', { body: '{}', headers }).catch(() => null);
   return answer?.ok === true ? field(await answer.json(), 'execution_id') : null;
 }
 
-async function statusOf(world: World, id: string): Promise<string> {
-  const answer = await call(world, 'GET', `/v1/workflows/executions/${id}`).catch(() => null);
+async function statusOf(setup: Setup, id: string): Promise<string> {
+  const answer = await call(setup, 'GET', `/v1/workflows/executions/${id}`).catch(() => null);
   return answer?.ok === true ? field(await answer.json(), 'status') : 'unanswered';
 }
 
-function droppedLines({ log }: World): number {
+function droppedLines({ log }: Setup): number {
   const said = readFileSync(log, 'utf8').matchAll(/"dropped_lines":(\d+)/g);
   return [...said].reduce((sum, [, n]) => sum + Number(n), 0);
 }
 
-async function round(world: World, seed: number): Promise<RoundOutcome> {
-  const { node, disk, location, journal } = world;
+async function round(setup: Setup, seed: number): Promise<RoundOutcome> {
+  const { node, disk, location, journal } = setup;
   const random = new SeededRandom(seed);
   const notes: string[] = [];
-  const before = await start(world);
+  const before = await start(setup);
   if (before === null) notes.push('a start with room on the disk was refused');
   const ids = before === null ? [] : [before];
-  const droppedBefore = droppedLines(world);
+  const droppedBefore = droppedLines(setup);
   await disk.fill(node.pid);
-  const full = await whileFull(world, before, random.between(5, 20));
+  const full = await whileFull(setup, before, random.between(5, 20));
   ids.push(...full.started);
   await disk.free(node.pid);
   const since = performance.now();
-  const after = await waitUntil('a start is taken again', () => start(world), LIVENESS_MS).catch(() => null);
+  const after = await waitUntil('a start is taken again', () => start(setup), LIVENESS_MS).catch(() => null);
   if (after !== null) ids.push(after);
-  const ended = async (id: string): Promise<boolean> => ENDED.has(await statusOf(world, id));
+  const ended = async (id: string): Promise<boolean> => ENDED.has(await statusOf(setup, id));
   const all = async (): Promise<boolean> => (await Promise.all(ids.map(ended))).every(Boolean);
   await waitUntil('all runs end', all, timeLeftMs(since)).catch(() => undefined);
-  const statuses = await Promise.all(ids.map((id) => statusOf(world, id)));
+  const statuses = await Promise.all(ids.map((id) => statusOf(setup, id)));
   const over = ids.filter((_, n) => ENDED.has(statuses[n] ?? ''));
   const broken = await stillUnderWay(since, { location, url: await node.url, ended: over });
   const recoveryMs = performance.now() - since;
   const marks = (await journal.lines()).filter((id) => ids.includes(id));
   const unmarked = ids.filter((id, n) => statuses[n] === 'completed' && !marks.includes(id)).length;
   const failed = ids.filter((_, n) => statuses[n] === 'failed');
-  const reasons = await Promise.all(failed.map((id) => call(world, 'GET', `/v1/workflows/executions/${id}`)));
+  const reasons = await Promise.all(failed.map((id) => call(setup, 'GET', `/v1/workflows/executions/${id}`)));
   const texts = await Promise.all(reasons.map((answer) => answer.text()));
   // A command needs room on the node that runs it: with the store elsewhere its run fails in these words.
   const unsaid = texts.filter((text) => !NO_ROOM.test(text));
   notes.push(`${failed.length - unsaid.length} runs failed since their commands had no room`, ...unsaid);
   if (full.unread > 0) notes.push(`${full.unread} of ${full.reads} reads were not answered while the disk was full`);
-  const newlyDropped = droppedLines(world) - droppedBefore;
+  const newlyDropped = droppedLines(setup) - droppedBefore;
   if (newlyDropped > 0) notes.push(`${newlyDropped} lines of the log were dropped and said`);
   const nodesEnded = node.crashed ? 1 : 0;
   if (nodesEnded > 0) node.spawn();
@@ -164,15 +164,15 @@ interface WhileFull {
   readonly started: readonly string[];
 }
 
-async function whileFull(world: World, before: string | null, times: number): Promise<WhileFull> {
+async function whileFull(setup: Setup, before: string | null, times: number): Promise<WhileFull> {
   const started: string[] = [];
   let unread = 0;
   for (let n = 0; n < times; n += 1) {
     // Each is a line of the log, and what has room in a page is still kept.
-    const wrong = await call(world, 'GET', `/v1/no-such-path/${'x'.repeat(300)}`).catch(() => null);
-    const read = before === null ? null : await statusOf(world, before);
+    const wrong = await call(setup, 'GET', `/v1/no-such-path/${'x'.repeat(300)}`).catch(() => null);
+    const read = before === null ? null : await statusOf(setup, before);
     unread += (wrong?.status === 404 ? 0 : 1) + (read === 'unanswered' ? 1 : 0);
-    const id = await start(world);
+    const id = await start(setup);
     if (id !== null) started.push(id);
   }
   return { reads: 2 * times, unread, started };

@@ -57,7 +57,7 @@ export const removedRuns: FaultCase = {
   open: openSurroundings,
 };
 
-interface World {
+interface Setup {
   readonly stores: KillStores;
   readonly node: NodeProcess;
   readonly calls: WorkflowCalls;
@@ -97,7 +97,7 @@ function witness({ location }: KillStores): Documents {
   return mongodb === undefined ? new SqliteDocuments({ directory: dataDir }) : new MongoDocuments({ uri: mongodb });
 }
 
-async function round({ stores, node, calls, documents, journal }: World, seed: number): Promise<RoundOutcome> {
+async function round({ stores, node, calls, documents, journal }: Setup, seed: number): Promise<RoundOutcome> {
   const seeded = new SeededRandom(seed);
   const random = (): number => seeded.fraction();
   const startShort = (n: number): Promise<string> => {

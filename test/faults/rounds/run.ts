@@ -78,17 +78,17 @@ async function repeat(of: FaultCase, store: StoreKind): Promise<Row> {
   const seeds = new SeededRandom(firstSeed);
   const outcomes: RoundOutcome[] = [];
   const begunAt = performance.now();
-  let world: FaultStores | null = null;
+  let setup: FaultStores | null = null;
   let failure: string | null = null;
   try {
-    world = await of.open(store, firstSeed);
+    setup = await of.open(store, firstSeed);
     const firstAt = performance.now();
     const isDue = (): boolean =>
       outcomes.length < roundsOf(outcomes.length, performance.now() - firstAt) &&
       performance.now() - begunAt < minutes * 60_000;
     while (isDue()) {
       const seed = seeds.between(1, 1_000_000_000);
-      const outcome = await bounded(world.round(seed)).catch((error: unknown) => {
+      const outcome = await bounded(setup.round(seed)).catch((error: unknown) => {
         throw new Error(`round ${outcomes.length + 1}, seed ${seed}: ${text(error)}`, { cause: error });
       });
       outcomes.push(outcome);
@@ -100,7 +100,7 @@ async function repeat(of: FaultCase, store: StoreKind): Promise<Row> {
     console.log(`FAILED ${of.name} ${store}: ${failure}`);
   }
   try {
-    if (world !== null) await bounded(world.close());
+    if (setup !== null) await bounded(setup.close());
   } catch (error) {
     failure ??= `closing: ${text(error)}`;
     console.log(`FAILED ${of.name} ${store}: ${failure}`);

@@ -46,7 +46,7 @@ export const startKeys: FaultCase = {
   open: openSurroundings,
 };
 
-interface World {
+interface Setup {
   readonly stores: KillStores;
   readonly node: NodeProcess;
   readonly calls: WorkflowCalls;
@@ -83,7 +83,7 @@ interface Reused {
   readonly answers: readonly string[];
 }
 
-async function round({ stores, node, calls, journal }: World, seed: number): Promise<RoundOutcome> {
+async function round({ stores, node, calls, journal }: Setup, seed: number): Promise<RoundOutcome> {
   const random = new SeededRandom(seed);
   const hasEnded = async (id: string): Promise<boolean> => ENDED.has((await calls.get(id)).status);
   const words = Array.from({ length: KEYS }, () => ({ key: randomUUID(), before: randomUUID(), word: randomUUID() }));

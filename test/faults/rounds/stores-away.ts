@@ -66,7 +66,7 @@ interface Ended {
 const Approvals = z.object({ pending_requests: z.array(z.looseObject({ id: z.string(), execution_id: z.string() })) });
 
 /** Two nodes over stores that can be taken away, with all areas deployed. */
-export class AwayWorld implements FaultStores {
+export class AwaySetup implements FaultStores {
   readonly #store: AwayStore;
   readonly #redis: string;
   readonly #mongo: TestMongo;
@@ -104,7 +104,7 @@ export class AwayWorld implements FaultStores {
     this.#close = parts.close;
   }
 
-  static async open(store: AwayStore, options: { readonly containers?: boolean } = {}): Promise<AwayWorld> {
+  static async open(store: AwayStore, options: { readonly containers?: boolean } = {}): Promise<AwaySetup> {
     await using opened = new AsyncDisposableStack();
     const directory = await mkdtemp(join(tmpdir(), 'svc-away-'));
     opened.defer(() => removeTree(directory));
@@ -138,9 +138,9 @@ export class AwayWorld implements FaultStores {
     const all = opened.move();
     const servers = { redis: redis.url, mongo };
     const close = () => all.disposeAsync();
-    const world = new AwayWorld({ store, ...servers, nodes, link, areas, journal, volumes, close });
-    await world.#deploy();
-    return world;
+    const setup = new AwaySetup({ store, ...servers, nodes, link, areas, journal, volumes, close });
+    await setup.#deploy();
+    return setup;
   }
 
   get logs(): string {
@@ -365,7 +365,7 @@ const linesOf = async (file: string): Promise<string[]> =>
   existsSync(file) ? (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '') : [];
 
 const open = (store: AwayStore) => async (_kind: StoreKind, _seed: number) =>
-  AwayWorld.open(store, { containers: true });
+  AwaySetup.open(store, { containers: true });
 
 export const documentsAway: FaultCase = {
   name: 'documents-away',

@@ -35,7 +35,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
   });
 
   /** A node of its own installation, which another life may go on with. */
-  async function world(prefix = `s${randomUUID().slice(0, 8)}`) {
+  async function setup(prefix = `s${randomUUID().slice(0, 8)}`) {
     const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
     const store = new RedisActorStore({ urls: server.url, prefix });
     for (const port of [store, documents, blobs]) await port.open();
@@ -80,7 +80,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
   }
 
   test('simultaneous calls to many partitions are one commit', async () => {
-    const at = await world();
+    const at = await setup();
     const sizes: number[] = [];
     const runtime = await at.start((store) => ({
       commit(commit, readAhead) {
@@ -100,7 +100,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
   });
 
   test('a renewal that is under way while partitions join does not cost the log later', async () => {
-    const at = await world();
+    const at = await setup();
     let acquired = 0;
     const runtime = await at.start(
       (store) => ({
@@ -131,7 +131,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
   });
 
   test('partitions do not continue before the closed log is read to its end: the restarted node reads it first', async () => {
-    const at = await world();
+    const at = await setup();
     let isAway = false;
     const released: string[] = [];
     const first = await at.start((store) => ({
@@ -159,7 +159,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
   });
 
   test('a restarted node reads the log of its former incarnation, and handles the messages that wait in it first', async () => {
-    const at = await world();
+    const at = await setup();
     const made = await at.start();
     const log = await at.shared();
     await addToAll(made);

@@ -39,7 +39,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
     await rm(directory, { recursive: true, force: true });
   });
 
-  const world = (packs?: boolean) => slowActorsRuntime(server, directory, packs);
+  const setup = (packs?: boolean) => slowActorsRuntime(server, directory, packs);
 
   const large = addressOf('heap', 'acme', 'large');
   const others = Array.from({ length: 20 }, (_, n) => addressOf('heap', 'acme', `o${n}`));
@@ -56,7 +56,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   }
 
   test('an actor whose state is slow to read delays no other, and its own messages are handled in order', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const answers = Promise.all(Array.from({ length: 30 }, (_, n) => hear(runtime, large, n)));
@@ -81,7 +81,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('an actor whose state is slow to write delays no other, and its messages are handled once', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     assert.deepEqual(await hear(runtime, large, 0), [0]);
     at.writes.close();
@@ -98,7 +98,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a message whose body is slow to be read keeps its place before those behind it', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const [to = large] = others;
@@ -118,7 +118,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a message keeps its place before one that was appended with it and can be read at once', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     const [to = large] = others;
     await hear(runtime, to, 0);
@@ -145,7 +145,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('while the store of large payloads is down only actors that need it wait', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.isAway = () => true;
     const answers = Promise.all([1, 2].map((n) => hear(runtime, large, n)));
@@ -159,7 +159,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('the result of an effect that ran here is handled once, though its actor is slow', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.work.close();
     await runtime.client.ask(large, 'Work', {});
@@ -177,7 +177,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a large result of an effect that ran ahead of its commit is handled once, though it is slow to be read', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const [to = large, stepper = large, ...more] = others;
@@ -196,7 +196,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('no message is postponed while a node of an older format may take the partition', async () => {
-    const at = await world(false);
+    const at = await setup(false);
     const runtime = await at.start('node-a');
     await runtime.client.ask(large, 'Grow', { chars: LARGE });
     assert.ok(await runtime.dropActor(large));
@@ -217,7 +217,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a node that stops hands its postponed messages over, and the next one handles them first', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const client = await connectClient({ ...at.common, settings: at.pools, store: at.store });
@@ -237,7 +237,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a partition whose shared log was closed continues with the postponed messages', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     const log = await at.shared();
     at.reads.close();
@@ -256,7 +256,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a message that was postponed and fails is dead-lettered, and those behind it are handled', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const broken = runtime.client.ask(large, 'Break', {}, { timeoutMs: 30_000 });
@@ -271,7 +271,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a postponed message whose commit is refused is handled under the next lease', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const answers = Promise.all([1, 2].map((n) => hear(runtime, large, n)));
@@ -285,7 +285,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('a node that dies leaves its postponed messages to the next one, which handles them once and in order', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const client = await connectClient({ ...at.common, settings: at.pools, store: at.store });
@@ -305,7 +305,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
   });
 
   test('each delivery is in the ledger once, and replaying them gives the state', async () => {
-    const at = await world();
+    const at = await setup();
     const runtime = await begin(at);
     at.reads.close();
     const answers = Promise.all([1, 2, 3].map((n) => hear(runtime, large, n)));
@@ -338,7 +338,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
     test(`slow reads and writes, lost leases and adopted logs: each message once, in order (SVC_SEED=${seed})`, async () => {
       const random = seeded(seed);
       const pick = (below: number): number => Math.floor(random() * below);
-      const at = await world();
+      const at = await setup();
       const runtime = await at.start('node-a');
       await at.shared();
       const actors = Array.from({ length: 6 }, (_, n) => addressOf('heap', 'acme', `r${n}`));

@@ -103,7 +103,7 @@ export async function managementNode(): Promise<ManagementNode> {
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
   const { workflows, approvals, judges, forEffects } = await openWorkflowAreas({
-    world: { ...world, settings, resolveSecret: async () => '' },
+    context: { ...world, settings, resolveSecret: async () => '' },
     ...{ runtime, documents, agents, builtIns, inUse, executions, waits },
   });
   const fleet = { view: async () => ({ members: [], pools: [] }), holderOf: async () => null, isLive: () => true };

@@ -9,7 +9,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 
 const TENANT = 'acme';
 
-interface World {
+interface Setup {
   readonly waits: EndWaits;
   readonly ended: Set<string>;
   readonly subscribed: Map<string, () => void>;
@@ -17,8 +17,8 @@ interface World {
   failure: SvcError | null;
 }
 
-function world(): World {
-  const at: Omit<World, 'waits'> = { ended: new Set(), subscribed: new Map(), looks: 0, failure: null };
+function setup(): Setup {
+  const at: Omit<Setup, 'waits'> = { ended: new Set(), subscribed: new Map(), looks: 0, failure: null };
   const waits = createEndWaits({
     clock: systemClock,
     async hasEnded(_kind, _tenant, id) {
@@ -55,7 +55,7 @@ async function alive<T>(work: Promise<T>): Promise<T> {
 
 describe('waiting for the end of an execution', () => {
   test('a thousand waiters share one subscription and one read, and one event ends their wait', async () => {
-    const at = world();
+    const at = setup();
     const waiting = Array.from({ length: 1_000 }, () => at.waits.execution(TENANT, id, asked()));
     await waitUntil('the first look', async () => at.looks === 1);
     at.ended.add(id);
@@ -66,7 +66,7 @@ describe('waiting for the end of an execution', () => {
   });
 
   test('an end whose notification was lost is found at the next poll of the waiter with the shortest interval', async () => {
-    const at = world();
+    const at = setup();
     const patient = at.waits.execution(TENANT, id, asked());
     await waitUntil('the first look', async () => at.looks === 1);
     at.ended.add(id);
@@ -75,7 +75,7 @@ describe('waiting for the end of an execution', () => {
   });
 
   test('many events at once cause few reads', async () => {
-    const at = world();
+    const at = setup();
     const waiting = at.waits.execution(TENANT, id, asked({ timeoutMs: 300 }));
     const timer = setInterval(() => at.subscribed.get(address)?.(), 1);
     assert.equal(await alive(waiting), false);
@@ -84,7 +84,7 @@ describe('waiting for the end of an execution', () => {
   });
 
   test('a waiter that times out leaves the others waiting; the last one ends the subscription', async () => {
-    const at = world();
+    const at = setup();
     const stop = new AbortController();
     const short = at.waits.execution(TENANT, id, asked({ timeoutMs: 10 }));
     const stopped = at.waits.execution(TENANT, id, asked({ signal: stop.signal }));
@@ -96,7 +96,7 @@ describe('waiting for the end of an execution', () => {
   });
 
   test('an unknown id is reported to all waiters; an unavailable store to none', async () => {
-    const at = world();
+    const at = setup();
     at.failure = new SvcError('unavailable');
     const waiting = at.waits.execution(TENANT, id, asked({ lookAgainMs: 10 }));
     await waitUntil('some looks', async () => at.looks > 2);
@@ -106,7 +106,7 @@ describe('waiting for the end of an execution', () => {
   });
 
   test('executions of other tenants and workflows of the same id are waited for apart', async () => {
-    const at = world();
+    const at = setup();
     const waiting = [
       at.waits.execution(TENANT, id, asked({ timeoutMs: 50 })),
       at.waits.execution('umbrella', id, asked({ timeoutMs: 50 })),

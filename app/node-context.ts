@@ -12,7 +12,7 @@ import { standardErrorLog, textLines } from './log/log-output.ts';
 import type { NodeInput } from './node.ts';
 
 /** What every part of the process may use: settings, directories, secrets, log, clock. */
-export interface NodeWorld {
+export interface NodeContext {
   readonly settings: NodeSettings;
   readonly env: NodeInput['env'];
   /** The file that the settings were read from; null: there is none. */
@@ -32,7 +32,7 @@ export interface NodeWorld {
 }
 
 /** Reads the settings and opens the data directory. Throws `invalid_config`. */
-export async function openWorld(input: NodeInput): Promise<NodeWorld> {
+export async function openNodeContext(input: NodeInput): Promise<NodeContext> {
   const settings = await readSettings(input);
   const dataDir = resolve(settings.stores.data_dir);
   const { nodeId } = await openDataDirectory(dataDir);

@@ -13,7 +13,7 @@ import { systemRandom } from '../../runtime/random.ts';
 import { createTierLimits } from '../../security/rate-bounds.ts';
 import { script } from './agent.ts';
 
-export interface LoopWorld {
+export interface LoopParts {
   readonly policy: ToolPolicy;
   readonly handlers: readonly EffectHandler[];
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export interface LoopWorld {
 const warn = (message: string, error: unknown): void => console.error(message, error);
 
 /** Effects as a node has them: the scripted model, tools over volumes, limits of users. */
-export async function openWorld(ports: OpenStores, directory: string): Promise<LoopWorld> {
+export async function openLoopParts(ports: OpenStores, directory: string): Promise<LoopParts> {
   const path = join(directory, 'answers.yaml');
   await writeFile(path, script());
   const provider = { name: 'script', type: 'scripted', script: path, models: [{ alias: 'default', model: 'script' }] };
@@ -33,17 +33,17 @@ export async function openWorld(ports: OpenStores, directory: string): Promise<L
   const resolved = resolveSettings({ flags: {}, env: {}, file });
   if (!resolved.ok) throw new Error(JSON.stringify(resolved.problems));
   const { settings } = resolved;
-  const world = { ...ports, clock: systemClock, random: systemRandom, warn, settings };
+  const parts = { ...ports, clock: systemClock, random: systemRandom, warn, settings };
   const tierLimits = createTierLimits({ limits: ports.rateLimits, settings: settings.rate_limits });
   const secrets = { resolve: async (_tenant: string, reference: string) => reference };
   const volumes = await createVolumes({
-    ...world,
+    ...parts,
     root: join(directory, 'volumes'),
     limits: { defaultTtlHours: 24, defaultSizeLimitMb: 1_024, maxSizeLimitMb: 10_240 },
     ended: async () => false,
   });
   const tools = openTools({
-    ...{ ...world, tierLimits, volumes, secrets, dataDir: directory, workspaces: join(directory, 'workspaces') },
+    ...{ ...parts, tierLimits, volumes, secrets, dataDir: directory, workspaces: join(directory, 'workspaces') },
     ...{ view: null, engine: null, allow: () => true },
     log: { debug: () => {}, warn: console.warn },
   });
