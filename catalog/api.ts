@@ -48,10 +48,6 @@ export interface CatalogFilter {
   readonly pageToken?: string;
 }
 
-export type AgentFilter = CatalogFilter;
-
-export type WorkflowFilter = CatalogFilter;
-
 /** The calls of both catalogs. */
 interface Catalog<Summary, Deployed extends Summary> {
   /** The newest version by UUID or name that the reader sees, or the given version. Throws `not_found`. */

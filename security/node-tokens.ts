@@ -3,7 +3,7 @@ import type { JWK } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { type FindKey, NODE_TOKEN_TTL_MS } from './keys/published-keys.ts';
+import { NODE_TOKEN_TTL_MS } from './keys/published-keys.ts';
 import { parsePublicKeyPem } from './node-key.ts';
 import {
   Confirmation,
@@ -71,19 +71,14 @@ export interface NodeTokensParts extends SigningParts {
 export function createNodeTokens(parts: NodeTokensParts): NodeTokens {
   return {
     issue: (node) => issue(node, parts),
-    verify: createNodeTokenVerifier(parts.published, parts.clock),
+    verify: createTokenVerifier(parts.published, parts.clock, RULES, Claims, ({ sub, role, exp, cnf }) => ({
+      nodeId: sub,
+      role,
+      publicKey: confirmedKey(cnf),
+      expiresAt: exp * 1_000,
+    })),
     keySet: async () => ({ keys: await parts.published.all() }),
   };
-}
-
-/** `NodeTokens.verify` for a node that has public keys only, such as those of `createRemoteKeys`. */
-export function createNodeTokenVerifier(keys: FindKey, clock: Clock): NodeTokens['verify'] {
-  return createTokenVerifier(keys, clock, RULES, Claims, ({ sub, role, exp, cnf }) => ({
-    nodeId: sub,
-    role,
-    publicKey: confirmedKey(cnf),
-    expiresAt: exp * 1_000,
-  }));
 }
 
 async function issue(

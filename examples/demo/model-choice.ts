@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { relative } from 'node:path';
-import { detectProvider } from '../../effects/models/detect.ts';
+import { detectProvider } from './detect-provider.ts';
 
 export interface ModelChoice {
   /** One entry of `spec.llm_providers`; a key is a reference to the environment, never the key itself. */

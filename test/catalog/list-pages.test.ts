@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
-import type { AgentCatalog, AgentFilter, AgentSummary } from '../../catalog/api.ts';
+import type { AgentCatalog, AgentSummary, CatalogFilter } from '../../catalog/api.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
@@ -88,7 +88,7 @@ for (const store of DOCUMENT_STORES)
       const owner = await filled(2);
       const { next_page_token: pageToken = '' } = await catalog.list(owner, { limit: 1 });
       assert.equal((await catalog.list(owner, { limit: 1, pageToken })).items[0]?.name, nameOf(1));
-      const refused = (reader: Identity, filter: AgentFilter) =>
+      const refused = (reader: Identity, filter: CatalogFilter) =>
         assert.rejects(catalog.list(reader, filter), (thrown) => {
           assert.ok(thrown instanceof SvcError);
           assert.deepEqual([thrown.code, thrown.field], ['invalid_argument', 'page_token']);
@@ -103,7 +103,11 @@ for (const store of DOCUMENT_STORES)
     });
   });
 
-async function* pagesOf(catalog: AgentCatalog, reader: Identity, filter: AgentFilter): AsyncGenerator<AgentSummary[]> {
+async function* pagesOf(
+  catalog: AgentCatalog,
+  reader: Identity,
+  filter: CatalogFilter,
+): AsyncGenerator<AgentSummary[]> {
   for (let asked = filter; ; ) {
     const { items, next_page_token: pageToken } = await catalog.list(reader, asked);
     yield items;

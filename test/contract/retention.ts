@@ -6,7 +6,6 @@ import { type Address, addressOf, parseAddress } from '../../runtime/address.ts'
 import { systemClock } from '../../runtime/clock.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import type { Json } from '../../runtime/json.ts';
-import { readLedger } from '../../runtime/ledger/actor-lines.ts';
 import { ARCHIVED_ACTORS, type ArchivedActor } from '../../runtime/projection/archive.ts';
 import { type RetentionRule, retentionPolicy } from '../../runtime/retention/retention.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../runtime/runtime.ts';
@@ -14,6 +13,7 @@ import { createPayloads } from '../../runtime/turns/payload.ts';
 import { CutOff } from '../support/cut-off.ts';
 import { eachNth, sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { readLedger } from './actor-lines.ts';
 import type { KernelStores } from './kernel.ts';
 
 const RunState = z.object({ text: z.string(), over: z.boolean(), parent: z.string().nullable() });

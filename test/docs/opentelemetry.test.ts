@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ATTRIBUTES, SPANS } from '../../effects/otlp/span-table.ts';
 import { page } from './pages.ts';
+import { ATTRIBUTES, SPANS } from './span-table.ts';
 
 const kinds = { CONSUMER: 'consumer', INTERNAL: 'internal', CLIENT: 'client' } as const;
 

@@ -5,7 +5,7 @@ import { isGenerated, projectFiles } from '../support/tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** They act when they are loaded: programs, and what threads of their own run. */
-const ACTS = /(-worker|\/thread|\/remote-keys|^cli\/svc|^cli\/compile-cache|^cli\/pack|^proto\/generate|\/detect)\.ts$/;
+const ACTS = /(-worker|\/thread|^cli\/svc|^cli\/compile-cache|^cli\/pack|^proto\/generate)\.ts$/;
 
 /**
  * A constant that is read at loading, through a function perhaps, must stand above its reader. Imports make no cycles, so a

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ATTRIBUTES } from '../../effects/otlp/span-table.ts';
+import { ATTRIBUTES } from '../docs/span-table.ts';
 import { type HttpServer, httpServer } from '../effects/mcp/http-server.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
@@ -7,15 +6,13 @@ import { pino } from 'pino';
 import { z } from 'zod';
 import type { NodeTokens } from '../../security/api.ts';
 import { createAuthenticator } from '../../security/authenticator.ts';
-import { createRemoteKeys } from '../../security/keys/remote-keys.ts';
-import { createNodeTokenVerifier, NODE_TOKEN_AUDIENCE, NODE_TOKEN_ISSUER } from '../../security/node-tokens.ts';
+import { NODE_TOKEN_AUDIENCE, NODE_TOKEN_ISSUER } from '../../security/node-tokens.ts';
 import { createRestServer } from '../../transport/rest/server.ts';
 import { FakeCatalog } from '../transport/rest/fake-catalog.ts';
 import { FakeExecutions } from '../transport/rest/fake-executions.ts';
-import { failsAs, fleet, jwt, nodePair } from './key-fleet.ts';
+import { fleet, nodePair } from './key-fleet.ts';
 
 const pair = nodePair();
-const rsaKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
 const node = { nodeId: 'node-1', role: 'WORKER', publicKeyPem: pair.publicKeyPem } as const;
 
 const Operation = z.object({
@@ -96,26 +93,5 @@ describe('GET /.well-known/jwks.json', () => {
     one.documents.isDown = true;
     await using rest = await serve(one.tokens);
     assert.equal((await fetch(rest.jwksUri)).status, 503);
-  });
-});
-
-describe('a node outside the stores', () => {
-  it('verifies by that page alone: known, rotated, strange and unreachable keys', async () => {
-    await using at = await fleet();
-    const one = at.controller();
-    const { token } = await one.tokens.issue(node);
-    await using rest = await serve(one.tokens);
-    const remote = createRemoteKeys({ jwksUri: rest.jwksUri, clock: at.clock });
-    const verify = createNodeTokenVerifier(remote, at.clock);
-    assert.equal((await verify(token)).nodeId, 'node-1');
-    at.clock.advance(1_000);
-    await one.keys.rotate();
-    const later = await one.tokens.issue(node);
-    await verify(later.token);
-    await assert.rejects(verify(jwt({ alg: 'RS256', kid: 'A'.repeat(43) }, {}, rsaKey)), failsAs('unauthenticated'));
-    const nowhere = createRemoteKeys({ jwksUri: 'http://127.0.0.1:1/', clock: at.clock });
-    const lost = createNodeTokenVerifier(nowhere, at.clock);
-    await assert.rejects(lost(token), failsAs('unavailable', /keys of the controllers/));
-    await Promise.all([remote.close(), nowhere.close()]);
   });
 });

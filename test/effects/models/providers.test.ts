@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import { ToolNames } from '../../../effects/models/ai-sdk.ts';
 import { excerpt } from '../../../effects/models/ai-sdk-failure.ts';
 import { ModelInput } from '../../../effects/models/call.ts';
-import { detectProvider } from '../../../effects/models/detect.ts';
 import { costOf } from '../../../effects/models/model-effect.ts';
 import { retryAfterMs, retryDelayMs } from '../../../effects/models/target-tries.ts';
+import { detectProvider } from '../../../examples/demo/detect-provider.ts';
 import { ModelSelection, ProviderConfig, ProviderConfigs } from '../../../manifests/node/models.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type {
   AgentCatalog,
-  AgentFilter,
   AgentSummary,
+  CatalogFilter,
   CatalogReader,
   CatalogScope,
   CatalogStatus,
@@ -69,7 +69,7 @@ export class FakeCatalog implements AgentCatalog {
     return summaryOf(found);
   }
 
-  async list({ tenant }: CatalogReader, filter: AgentFilter = {}): Promise<{ items: AgentSummary[] }> {
+  async list({ tenant }: CatalogReader, filter: CatalogFilter = {}): Promise<{ items: AgentSummary[] }> {
     const mine = this.rows.filter((row) => row.tenant_id === tenant).map(summaryOf);
     const { limit = 1000, skip = 0 } = filter;
     return { items: mine.slice(skip, skip + limit) };

@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import type { Address, Partition } from '../address.ts';
-import type { Collection, Documents } from '../documents.ts';
-import { SvcError } from '../errors.ts';
-import { jsonField } from '../json.ts';
-import { turnRow } from '../projection/views.ts';
-import { decodeEntry } from '../turns/loading.ts';
-import type { Payloads } from '../turns/payload.ts';
-import type { LedgerLine } from '../turns/replay.ts';
-import type { LedgerDelivery, LedgerReader } from './ledger-reader.ts';
-import { unpackLines } from './packing.ts';
-import { groupOf } from './segment-names.ts';
-import { LEDGER, type LedgerSegment } from './segments.ts';
+import type { Address, Partition } from '../../runtime/address.ts';
+import type { Collection, Documents } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import { jsonField } from '../../runtime/json.ts';
+import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
+import { unpackLines } from '../../runtime/ledger/packing.ts';
+import { groupOf } from '../../runtime/ledger/segment-names.ts';
+import { LEDGER, type LedgerSegment } from '../../runtime/ledger/segments.ts';
+import { turnRow } from '../../runtime/projection/views.ts';
+import { decodeEntry } from '../../runtime/turns/loading.ts';
+import type { Payloads } from '../../runtime/turns/payload.ts';
+import type { LedgerLine } from '../../runtime/turns/replay.ts';
 
 const PAGE = 500;
 
