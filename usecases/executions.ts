@@ -8,24 +8,22 @@ import { needsOf } from '../manifests/node/capabilities.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import type { ChangeLog } from '../runtime/documents/change-log.ts';
 import { type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import { poolOfTags } from '../runtime/locator.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-status.ts';
+import { MAX_LOG_EVENTS } from './fields.ts';
 import { refuseCertainlyTooLarge } from './large-values.ts';
 import type { ExecutionVolumes } from './ports/volumes.ts';
+import { endedAlready, type Presence, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
 import { mountsOfStart } from './starts/agent-volumes.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
-
-/** What exists under an id: `removed` means that something existed and was deleted. */
-export type Presence = 'there' | 'removed' | 'unknown';
 
 /** The public API of executions for transports, CLI views and tools. Implemented over ActorClient. */
 export interface ExecutionApi {
@@ -81,7 +79,6 @@ export interface ExecutionApi {
 
 type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
 
-const MAX_LOG_EVENTS = 200;
 const NEWEST_FIRST = [
   ['started_at', 'desc'],
   ['id', 'desc'],
@@ -131,35 +128,30 @@ export function refuseLargeExecution({ input, context }: Pick<StartExecution, 'i
 }
 
 /** Implements `ExecutionApi` over messages, committed states and the collection `EXECUTIONS`. */
-export function createExecutionApi(parts: {
-  readonly client: ExecutionClient;
-  readonly executions: Collection<ExecutionDocument>;
-  /** The kernel's removal of ended actors. Absent: removed executions stay in the store and are only hidden. */
-  readonly removals?: {
-    ask(address: Address, since: number): Promise<void>;
-    finish(address: Address): Promise<boolean>;
-  };
-  /** Absent: what this API writes into the list itself is not in the feed. */
-  readonly changes?: Pick<ChangeLog, 'append'>;
-  /** Absent: the isolation `inherit` means `process`. */
-  readonly node?: () => NodeOffer;
-  readonly clock?: Clock;
-  /** Registered workers outside of the fleet's store. Absent: there are none. */
-  readonly workers?: {
-    /** Whether a healthy one has all of these tags. */
-    has(tags: readonly string[]): Promise<boolean>;
-  };
-  /**
-   * Those of an agent's needs that not every node with the tags has. Absent: all nodes are alike. Work that a caller places
-   * itself (`here`) stays there.
-   */
-  readonly scarce?: (tags: readonly string[], needs: readonly string[]) => Promise<readonly string[]>;
-  /** Absent: agents that name volumes cannot start. */
-  readonly volumes?: ExecutionVolumes;
-  /** Lookups for the `waiting_for` of running executions. */
-  readonly waits?: Omit<WaitLookups, 'client'>;
-}): ExecutionApi {
-  const { client, executions, removals, changes, clock = systemClock, waits, workers, scarce, volumes } = parts;
+export function createExecutionApi(
+  parts: RunCallParts<ExecutionDocument> & {
+    readonly client: ExecutionClient;
+    readonly executions: Collection<ExecutionDocument>;
+    /** Absent: the isolation `inherit` means `process`. */
+    readonly node?: () => NodeOffer;
+    readonly clock?: Clock;
+    /** Registered workers outside of the fleet's store. Absent: there are none. */
+    readonly workers?: {
+      /** Whether a healthy one has all of these tags. */
+      has(tags: readonly string[]): Promise<boolean>;
+    };
+    /**
+     * Those of an agent's needs that not every node with the tags has. Absent: all nodes are alike. Work that a caller places
+     * itself (`here`) stays there.
+     */
+    readonly scarce?: (tags: readonly string[], needs: readonly string[]) => Promise<readonly string[]>;
+    /** Absent: agents that name volumes cannot start. */
+    readonly volumes?: ExecutionVolumes;
+    /** Lookups for the `waiting_for` of running executions. */
+    readonly waits?: Omit<WaitLookups, 'client'>;
+  },
+): ExecutionApi {
+  const { client, executions, changes, clock = systemClock, waits, workers, scarce, volumes } = parts;
   const { node = () => ({ isolation: 'inherit' }) } = parts;
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
@@ -183,6 +175,8 @@ export function createExecutionApi(parts: {
   }
 
   return {
+    ...runReads(parts, find),
+
     async start(request, options) {
       refuseLargeExecution(request);
       const address = addressOf('execution', request.identity.tenant, request.executionId);
@@ -226,16 +220,6 @@ export function createExecutionApi(parts: {
       return { ...status, waiting_for: await executionWait({ ...waits, client }, state, snapshot, address) };
     },
 
-    async presence(tenant, executionId) {
-      try {
-        await find(tenant, executionId);
-        return 'there';
-      } catch (thrown) {
-        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-        return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
-      }
-    },
-
     async requestHash(viewer, executionId) {
       const found = await find(viewer, executionId);
       return 'document' in found ? undefined : found.state.request_hash;
@@ -244,16 +228,6 @@ export function createExecutionApi(parts: {
     async hasEnded(viewer, executionId) {
       const found = await find(viewer, executionId);
       return !('document' in found) && found.state.status !== 'running';
-    },
-
-    async events(viewer, executionId, after, limit) {
-      const { address } = await find(viewer, executionId);
-      return client.events(address, after, limit);
-    },
-
-    async *follow(viewer, executionId, after, options) {
-      const { address } = await find(viewer, executionId);
-      yield* client.follow(address, after, options);
     },
 
     async logs(viewer, executionId, page) {
@@ -271,14 +245,14 @@ export function createExecutionApi(parts: {
       // The actor handles the cancel before any work, as soon as a node serves it.
       if ('document' in found) return client.tell(address, 'Cancel', {}, options);
       const { state } = found;
-      if (state.status !== 'running') throw endedAlready(state.status);
+      if (state.status !== 'running') throw endedAlready('execution', state.status);
       try {
         await client.ask(address, 'Cancel', {}, options);
       } catch (thrown) {
         // The execution ended and was archived between the two calls.
         if (thrown instanceof SvcError && thrown.code === 'not_found') {
           const { status } = await this.status(viewer, executionId);
-          throw endedAlready(status);
+          throw endedAlready('execution', status);
         }
         throw thrown;
       }
@@ -319,21 +293,16 @@ export function createExecutionApi(parts: {
         throw new SvcError('failed_precondition', 'the execution has not ended: cancel it first');
       }
       const { address, state, snapshot } = found;
-      // The durable request first, whether or not the run is archived by now; then the document that hides the run from
-      // readers.
-      await removals?.ask(address, Date.parse(state.started_at));
-      const tenant = tenantOfViewer(viewer);
-      await executions.put(tombstone(tenant, executionId, statusOf(state, snapshot)));
-      await changes?.append(tenant, [{ collection: EXECUTIONS.name, id: executionId, owner: state.owner }]);
-      await removals?.finish(address);
+      await removeRun(parts, EXECUTIONS.name, {
+        address,
+        startedAt: state.started_at,
+        owner: state.owner,
+        tombstone: tombstone(tenantOfViewer(viewer), executionId, statusOf(state, snapshot)),
+      });
     },
   };
 }
 
 const notFound = (): SvcError => new SvcError('not_found', 'execution not found');
-const HAS_ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' };
-
-const endedAlready = (status: string): SvcError =>
-  new SvcError('failed_precondition', `the execution ${HAS_ENDED[status] ?? 'has completed'} already`);
 
 export type { AttestApi } from './attestation.ts';

@@ -13,14 +13,15 @@ import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } fr
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import { type Address, addressOf, tenantOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
-import type { ChangeLog } from '../runtime/documents/change-log.ts';
 import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import type { ApprovalApi } from './approvals.ts';
-import type { ExecutionApi, Presence } from './executions.ts';
+import type { ExecutionApi } from './executions.ts';
+import { MAX_LISTED, MAX_LOG_EVENTS } from './fields.ts';
 import { refuseCertainlyTooLarge, turnFor } from './large-values.ts';
+import { endedAlready, type Presence, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
 import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
 import { waitReason } from './waits/workflow-wait.ts';
 import {
@@ -87,8 +88,6 @@ export interface WorkflowApi {
 
 type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
 
-const MAX_LOG_EVENTS = 200;
-const MAX_LISTED = 1_000;
 const NEWEST_FIRST = [
   ['started_at', 'desc'],
   ['id', 'desc'],
@@ -132,24 +131,19 @@ export function refuseLargeWorkflow({ input, blackboard }: Partial<Pick<StartWor
 }
 
 /** Implements `WorkflowApi` over messages, committed states and the collection `WORKFLOW_EXECUTIONS`. */
-export function createWorkflowApi(parts: {
-  readonly client: WorkflowClient;
-  readonly executions: Collection<WorkflowExecutionDocument>;
-  /** Answers the approvals that signals are for, and lists those that runs wait for. */
-  readonly approvals: Pick<ApprovalApi, 'answer' | 'ensureListed'>;
-  /** The kernel's removal of ended actors. Absent: removed runs stay in the store and are only hidden. */
-  readonly removals?: {
-    ask(address: Address, since: number): Promise<void>;
-    finish(address: Address): Promise<boolean>;
-  };
-  /** Absent: what this API writes into the list itself is not in the feed. */
-  readonly changes?: Pick<ChangeLog, 'append'>;
-  /** Lookups for `waiting_for`. */
-  readonly waits?: Omit<WaitLookups, 'client'>;
-  /** Gives what a child agent waits for. */
-  readonly agents?: Pick<ExecutionApi, 'status'>;
-}): WorkflowApi {
-  const { client, executions, approvals, removals, changes, agents } = parts;
+export function createWorkflowApi(
+  parts: RunCallParts<WorkflowExecutionDocument> & {
+    readonly client: WorkflowClient;
+    readonly executions: Collection<WorkflowExecutionDocument>;
+    /** Answers the approvals that signals are for, and lists those that runs wait for. */
+    readonly approvals: Pick<ApprovalApi, 'answer' | 'ensureListed'>;
+    /** Lookups for `waiting_for`. */
+    readonly waits?: Omit<WaitLookups, 'client'>;
+    /** Gives what a child agent waits for. */
+    readonly agents?: Pick<ExecutionApi, 'status'>;
+  },
+): WorkflowApi {
+  const { client, executions, approvals, agents } = parts;
   const waits = { ...parts.waits, client };
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<WorkflowFound> =>
@@ -174,6 +168,8 @@ export function createWorkflowApi(parts: {
   }
 
   return {
+    ...runReads(parts, find),
+
     async start(request, options) {
       refuseLargeWorkflow(request);
       const address = addressOf('workflow', request.identity.tenant, request.executionId);
@@ -197,26 +193,6 @@ export function createWorkflowApi(parts: {
       const { address, state } = await find(viewer, executionId);
       if (isRunning(state)) await listAwaited(state, address);
       return summaryOf(state);
-    },
-
-    async presence(tenant, executionId) {
-      try {
-        await find(tenant, executionId);
-        return 'there';
-      } catch (thrown) {
-        if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-        return (await executions.get(tenant, executionId))?.removed === true ? 'removed' : 'unknown';
-      }
-    },
-
-    async events(viewer, executionId, after, limit) {
-      const { address } = await find(viewer, executionId);
-      return client.events(address, after, limit);
-    },
-
-    async *follow(viewer, executionId, after, options) {
-      const { address } = await find(viewer, executionId);
-      yield* client.follow(address, after, options);
     },
 
     async logs(viewer, executionId, page) {
@@ -256,7 +232,7 @@ export function createWorkflowApi(parts: {
 
     async cancel(viewer, executionId, options) {
       const { address, state } = await find(viewer, executionId, mayStop);
-      if (!isRunning(state)) throw ended(state.status);
+      if (!isRunning(state)) throw endedAlready('workflow execution', state.status);
       try {
         await client.ask(
           address,
@@ -267,7 +243,7 @@ export function createWorkflowApi(parts: {
       } catch (thrown) {
         // The run ended and was archived between the two calls.
         if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-        throw ended((await find(viewer, executionId, mayStop)).state.status);
+        throw endedAlready('workflow execution', (await find(viewer, executionId, mayStop)).state.status);
       }
     },
 
@@ -275,19 +251,15 @@ export function createWorkflowApi(parts: {
       const { address, state } = await find(viewer, executionId);
       if (isRunning(state))
         throw new SvcError('failed_precondition', 'the workflow execution has not ended: cancel it first');
-      // The durable request first, whether or not the run is archived by now; then the document that hides the run from
-      // readers.
-      await removals?.ask(address, Date.parse(state.started_at));
-      const tenant = tenantOfViewer(viewer);
-      await executions.put(tombstone(tenant, state));
-      await changes?.append(tenant, [{ collection: WORKFLOW_EXECUTIONS.name, id: executionId, owner: state.owner }]);
-      await removals?.finish(address);
+      await removeRun(parts, WORKFLOW_EXECUTIONS.name, {
+        address,
+        startedAt: state.started_at,
+        owner: state.owner,
+        tombstone: tombstone(tenantOfViewer(viewer), state),
+      });
     },
   };
 }
 
 const notWaiting = (): SvcError => new SvcError('conflict', 'the workflow execution waits for no human');
 const notFound = (): SvcError => new SvcError('not_found', 'workflow execution not found');
-const HAS_ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' };
-const ended = (status: string): SvcError =>
-  new SvcError('failed_precondition', `the workflow execution ${HAS_ENDED[status] ?? 'has completed'} already`);

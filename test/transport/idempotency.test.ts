@@ -10,7 +10,7 @@ import type { StoredDocument } from '../../runtime/documents.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
-import type { Presence } from '../../usecases/executions.ts';
+import type { Presence } from '../../usecases/runs/run-calls.ts';
 import { executionIdFor, openStartKeys, START_KEYS, type StartKey } from '../../usecases/starts/start-keys.ts';
 import { isStartedBy } from '../../usecases/waits/wait-reason.ts';
 

@@ -4,8 +4,9 @@ import type { Collection, CollectionSpec, Documents, StoredDocument } from '../.
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { derivedUuid, type Random, systemRandom } from '../../runtime/random.ts';
-import type { ExecutionApi, Presence } from '../executions.ts';
+import type { ExecutionApi } from '../executions.ts';
 import { hashInTurns } from '../large-values.ts';
+import type { Presence } from '../runs/run-calls.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
 const NAMESPACE = 'svc/execution/idempotency-key';

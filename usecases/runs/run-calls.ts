@@ -1,0 +1,82 @@
+import { type Address, tenantOf } from '../../runtime/address.ts';
+import type { ActorClient, ActorEvent } from '../../runtime/client.ts';
+import type { ChangeLog } from '../../runtime/documents/change-log.ts';
+import type { Collection, StoredDocument } from '../../runtime/documents.ts';
+import { SvcError } from '../../runtime/errors.ts';
+import type { Viewer } from '../../runtime/identity.ts';
+
+/** What exists under an id: `removed` means that something existed and was deleted. */
+export type Presence = 'there' | 'removed' | 'unknown';
+
+/** What the calls on executions of agents and on runs of workflows share. */
+export interface RunCallParts<Document extends StoredDocument & { readonly removed: boolean }> {
+  readonly client: Pick<ActorClient, 'events' | 'follow'>;
+  /** Their list. */
+  readonly executions: Pick<Collection<Document>, 'get' | 'put'>;
+  /** The kernel's removal of ended actors. Absent: removed runs stay in the store and are only hidden. */
+  readonly removals?: {
+    ask(address: Address, since: number): Promise<void>;
+    finish(address: Address): Promise<boolean>;
+  };
+  /** Absent: what is written into the list itself is not in the feed. */
+  readonly changes?: Pick<ChangeLog, 'append'>;
+}
+
+/** `find` throws `not_found` for a run that the viewer may not see. */
+export const runReads = <Document extends StoredDocument & { readonly removed: boolean }>(
+  { client, executions }: RunCallParts<Document>,
+  find: (viewer: Viewer, id: string) => Promise<{ readonly address: Address }>,
+) => ({
+  async presence(tenant: string, id: string): Promise<Presence> {
+    try {
+      await find(tenant, id);
+      return 'there';
+    } catch (thrown) {
+      if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
+      return (await executions.get(tenant, id))?.removed === true ? 'removed' : 'unknown';
+    }
+  },
+  async events(viewer: Viewer, id: string, after: number, limit: number): Promise<ActorEvent[]> {
+    const { address } = await find(viewer, id);
+    return client.events(address, after, limit);
+  },
+  async *follow(
+    viewer: Viewer,
+    id: string,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null> {
+    const { address } = await find(viewer, id);
+    yield* client.follow(address, after, options);
+  },
+});
+
+/** Removes an ended run; `tombstone` hides it from readers. */
+export async function removeRun<Document extends StoredDocument & { readonly removed: boolean }>(
+  { executions, removals, changes }: RunCallParts<Document>,
+  collection: string,
+  {
+    address,
+    startedAt,
+    owner,
+    tombstone,
+  }: {
+    readonly address: Address;
+    readonly startedAt: string;
+    readonly owner: string | undefined;
+    readonly tombstone: Document;
+  },
+): Promise<void> {
+  // The durable request first, whether or not the run is archived by now; then the document that hides the run from
+  // readers.
+  await removals?.ask(address, Date.parse(startedAt));
+  await executions.put(tombstone);
+  await changes?.append(tenantOf(address), [{ collection, id: tombstone.id, owner }]);
+  await removals?.finish(address);
+}
+
+const HAS_ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' };
+
+/** The refusal of a call that only an unfinished run takes. */
+export const endedAlready = (what: 'execution' | 'workflow execution', status: string): SvcError =>
+  new SvcError('failed_precondition', `the ${what} ${HAS_ENDED[status] ?? 'has completed'} already`);
