@@ -1,5 +1,7 @@
+import { Cluster } from 'ioredis';
 import type { Partition } from '../address.ts';
 import { isPartition } from '../address.ts';
+import { SvcError } from '../errors.ts';
 import { type Connection, redisFailure } from './connection.ts';
 import type { FcallBatcher } from './fcall-batcher.ts';
 import { heardField, type Keys } from './keys.ts';
@@ -12,6 +14,12 @@ interface Owed {
   readonly id: string;
   readonly seq: number;
   readonly body: string;
+}
+
+/** A partition that owes messages, and the life of the server that granted its lease; '' when it is not known. */
+interface Source {
+  readonly source: Partition;
+  readonly serverLife: string;
 }
 
 /**
@@ -43,7 +51,7 @@ export class Outbox {
       const last = page.at(-1);
       if (last === undefined) break;
       start = `(${last[0]}`;
-      const delivered = await this.#send(source, byTarget(page), blocked, failures);
+      const delivered = await this.#send({ source, serverLife }, byTarget(page), blocked, failures);
       if (delivered.length > 0) {
         const left = await this.#acknowledge(source, serverLife, delivered);
         if (failures.length === 0) return left > 0;
@@ -66,7 +74,7 @@ export class Outbox {
    * flush, so that the order is kept.
    */
   async #send(
-    source: Partition,
+    from: Source,
     targets: ReadonlyMap<Partition, readonly Owed[]>,
     blocked: Set<Partition>,
     failures: unknown[],
@@ -76,7 +84,7 @@ export class Outbox {
       [...targets].map(async ([target, owed]) => {
         if (blocked.has(target)) return;
         try {
-          await this.#receive(source, target, owed);
+          await this.#receive(from, target, owed);
           for (const { id } of owed) delivered.push(id);
         } catch (error) {
           blocked.add(target);
@@ -87,13 +95,24 @@ export class Outbox {
     return delivered;
   }
 
-  #receive(source: Partition, target: Partition, owed: readonly Owed[]): Promise<unknown> {
+  async #receive({ source, serverLife }: Source, target: Partition, owed: readonly Owed[]): Promise<void> {
     const { meta, mail } = this.#keys.of(target);
-    return this.#calls.call('receive', target, (keys, args) => {
+    const life = this.#isOneServer(source, target) ? serverLife : '';
+    const reply = await this.#calls.call('receive', target, (keys, args) => {
       keys.push(meta, mail);
-      args.push(heardField(source), owed.length);
+      args.push(heardField(source), life, owed.length);
       for (const { seq, body } of owed) args.push(seq, body);
     });
+    if (integer(reply) >= 0) return;
+    const text = `Redis is not in the state in which it granted ${source}: what that owes is sent once it is taken again.`;
+    throw new SvcError('unavailable', text, { store: 'actors' });
+  }
+
+  /** Whether source and target are on one server whatever happens. The life of another server is not known. */
+  #isOneServer(source: Partition, target: Partition): boolean {
+    if (!(this.#connection instanceof Cluster)) return true;
+    const tag = this.#keys.tagOf(source);
+    return tag === '' ? source === target : tag === this.#keys.tagOf(target);
   }
 
   async #acknowledge(source: Partition, serverLife: string, ids: readonly string[]): Promise<number> {

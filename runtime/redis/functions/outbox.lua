@@ -1,20 +1,22 @@
 -- Hands messages from one partition's outbox to the mailboxes of others, each exactly once.
 
--- Appends what a source sends; drops what was received from it before.
+-- Appends what a source sends; drops what was received from it before. A server that returned to an older state owes the same messages
+-- again under later numbers: a late copy of this call from its former life must not add them.
 -- KEYS  a section: meta, mail (of the target)
--- ARGV  a section: field of the source in meta, n, then n times: outbox sequence number, body
--- returns a section: number of messages that were new
+-- ARGV  a section: field of the source in meta, server life at the grant of the source or '', n, then n times: outbox sequence number, body
+-- returns a section: number of messages that were new | -1 (a server of another life granted the lease of the source)
 local function receive_section(meta, mail, args, a, now, bells)
-  local source, n = args[a], tonumber(args[a + 1])
+  local source, n = args[a], tonumber(args[a + 2])
+  if not is_of_this_life(args[a + 1]) then return -1 end
   local m = redis.call('HMGET', meta, 'tail', 'bell', source, 'log')
   local box = box_of(args[2], meta, mail, nil, m[4])
   local b = box.log and redis.call('HMGET', box.meta, 'tail', 'bell') or m
   local tail, heard, fresh = tonumber(b[1] or 0), tonumber(m[3] or 0), {}
   for i = 0, n - 1 do
-    local seq = tonumber(args[a + 2 + i * 2])
+    local seq = tonumber(args[a + 3 + i * 2])
     if seq > heard then
       heard = seq
-      fresh[#fresh + 1] = args[a + 3 + i * 2]
+      fresh[#fresh + 1] = args[a + 4 + i * 2]
       add_entry(box.mail, tail + #fresh, now, fresh[#fresh], nil, box.partition)
     end
   end
@@ -31,7 +33,7 @@ register('receive', function(keys, args)
   local a = 3
   for s = 1, tonumber(args[1]) do
     results[s] = receive_section(keys[s * 2 - 1], keys[s * 2], args, a, now, bells)
-    a = a + 2 + 2 * tonumber(args[a + 1])
+    a = a + 3 + 2 * tonumber(args[a + 2])
   end
   send_bells(args[2], bells)
   return results

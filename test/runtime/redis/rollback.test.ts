@@ -8,6 +8,7 @@ import type { MailboxEntry } from '../../../runtime/message.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { at, commitOf, eventually } from '../../contract/store-under-test.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { startRedisWire } from '../../support/redis-wire.ts';
 
 const partition: Partition = 'default:0';
 const to = addressOf('thing', 'tenant-a', 'one');
@@ -123,6 +124,47 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
         ['new'],
       );
     }));
+
+  it('a message that another partition is owed comes once, when a late copy from before the return comes too', async () => {
+    const server = await startRedis(FORGETFUL);
+    const wire = await startRedisWire(server.port, () => 1);
+    const store = new RedisActorStore({ urls: `redis://127.0.0.1:${wire.port}` });
+    const [source, target]: Partition[] = ['default:0', 'default:1'];
+    assert.ok(source && target);
+    const taken = async (name: Partition): Promise<Lease<Partition>> => {
+      const got = await store.acquire(name, 'node-a', randomUUID(), 600_000);
+      assert.ok(got.kind === 'granted');
+      return got.lease;
+    };
+    try {
+      await store.open();
+      const lease = await taken(source);
+      await store.append(source, [{ id: randomUUID(), to, body: 'ask' }], 100);
+      const set = new Scene(server, store, lease);
+      await set.save();
+      // The turn of `ask` sends the same message in each life, since ids follow from what it handles.
+      const sends = [{ partition: target, delivery: { id: 'one', to, body: 'sent' } }];
+      const commit = (by: Lease) => store.commit(commitOf(by, 0, 1, { sends }), 0);
+      assert.equal((await commit(lease)).kind, 'committed');
+      const copies = wire.record();
+      await store.flushOutbox(lease);
+      const comeLate = copies.stop();
+      await set.fail();
+      await comeLate();
+      const again = await taken(source);
+      assert.equal((await commit(again)).kind, 'committed');
+      assert.equal(await store.flushOutbox(again), false);
+      const [entries] = await store.poll([{ lease: await taken(target), after: 0 }], 100);
+      assert.deepEqual(
+        entries?.map(({ body }) => body),
+        ['sent'],
+      );
+    } finally {
+      await store.close();
+      await wire.close();
+      await server.stop();
+    }
+  });
 
   it('a restarted server recognises a repeated commit that it had', () =>
     scene(async (set) => {
