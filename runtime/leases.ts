@@ -83,6 +83,11 @@ export interface Leases {
   release(lease: Lease<Partition>): Promise<void>;
   /** Calls back when a log that `node` holds got an entry. A call may get lost: it only shortens a poll. */
   onWake(node: string, wake: (log: Log) => void): Unsubscribe;
+  /**
+   * Calls back when the store can be reached again after its connection was lost, so that leases which expired meanwhile
+   * are acquired at once. Absent in a store without a connection.
+   */
+  onReturn?(back: () => void): Unsubscribe;
 }
 
 export type AdoptOutcome =

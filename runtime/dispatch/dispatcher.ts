@@ -46,6 +46,7 @@ export class Dispatcher {
   #stopped = false;
   #unsubscribe: Unsubscribe = () => {};
   #unplace: Unsubscribe = () => {};
+  #unreturn: Unsubscribe | undefined;
   #lives: ReadonlySet<string> = new Set();
 
   constructor(options: DispatcherOptions) {
@@ -102,6 +103,10 @@ export class Dispatcher {
         .finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
       this.#background.watch('acquiring and handing over partitions', adjusted);
     });
+    // Partitions whose leases expired while the store was away do not wait for the next renewal.
+    this.#unreturn = store.onReturn?.(() =>
+      this.#background.watch('acquiring partitions again', this.#ownership.adjust()),
+    );
     this.#background.every(leaseRenewMs, 'renewing leases', async () => {
       this.#background.watch("reading the store's clocks", this.#timers.readClocks());
       await this.#ownership.renew().finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
@@ -126,6 +131,7 @@ export class Dispatcher {
    */
   async stop(effectsEnded: Promise<void>): Promise<void> {
     this.#unplace();
+    this.#unreturn?.();
     await this.#ownership.stop({
       keepServing: () => effectsEnded,
       beforeRelease: async () => {

@@ -63,6 +63,7 @@ export class EncryptedActorStore implements ActorStore {
   vouch: ActorStore['vouch'] = (lease) => this.#inner.vouch(lease);
   release: ActorStore['release'] = (lease) => this.#inner.release(lease);
   onWake: ActorStore['onWake'] = (node, wake) => this.#inner.onWake(node, wake);
+  onReturn: NonNullable<ActorStore['onReturn']> = (back) => this.#inner.onReturn?.(back) ?? (() => {});
   announce: ActorStore['announce'] = (...call) => this.#inner.announce(...call);
   members: ActorStore['members'] = () => this.#inner.members();
   readMembers: ActorStore['readMembers'] = (node, known) => this.#inner.readMembers(node, known);

@@ -171,6 +171,10 @@ export class RedisActorStore implements ActorStore {
   release = (lease: Lease<Partition>) => this.#leases.release(lease);
   vouch = (lease: Lease) => this.#leases.vouch(lease);
   onWake = (node: string, wake: (log: Log) => void): Unsubscribe => this.#leases.onWake(node, wake);
+  onReturn = (back: () => void): Unsubscribe => {
+    this.#connection.on('ready', back);
+    return () => void this.#connection.off('ready', back);
+  };
 
   announce = (member: Member, ttlMs: number, first: boolean) => this.#members.announce(member, ttlMs, first);
   members = () => this.#members.members();

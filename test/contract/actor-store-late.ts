@@ -146,6 +146,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   close: null,
   onReply: null,
   onWake: null,
+  onReturn: null,
   onSignal: null,
   onEvents: null,
   onEffectCancelled: null,

@@ -159,6 +159,26 @@ test('a partition whose lease cannot be acquired keeps no other from being acqui
   }
 });
 
+test('a partition that was lost while the store was away is taken when the store is back, not with the next renewal', async () => {
+  const backs = new Set<() => void>();
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, leaseRenewMs: 3_600_000, leaseTtlMs: 7_200_000 },
+    store: () => ({
+      onReturn(back) {
+        backs.add(back);
+        return () => void backs.delete(back);
+      },
+    }),
+  });
+  node.runtime.dropPartition('default:1');
+  assert.equal(holds(node, 'default:1'), false);
+  for (const back of backs) back();
+  await waitUntil('it to be taken again', () => holds(node, 'default:1'));
+  await node.stop();
+  assert.equal(backs.size, 0);
+});
+
 test('a partition that cannot be read keeps no other from being served', async () => {
   const away = Promise.withResolvers<void>();
   const node = await startKernelNode({

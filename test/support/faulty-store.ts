@@ -18,7 +18,7 @@ export interface FaultRates {
 }
 
 /** Logs that partitions share fail as one method. */
-type Call = Exclude<keyof ActorStore, 'sharedLogs'>;
+type Call = Exclude<keyof ActorStore, 'sharedLogs' | 'onReturn'>;
 
 type Method = {
   [K in Call]: ReturnType<ActorStore[K]> extends Promise<unknown> ? K : never;
@@ -89,6 +89,7 @@ export class FaultyStore implements ActorStore {
   onReply: ActorStore['onReply'] = (session, receive) => this.#inner.onReply(session, receive);
   onSignal: ActorStore['onSignal'] = (node, receive) => this.#inner.onSignal(node, receive);
   onWake: ActorStore['onWake'] = (node, ring) => this.#inner.onWake(node, ring);
+  onReturn: NonNullable<ActorStore['onReturn']> = (back) => this.#inner.onReturn?.(back) ?? (() => {});
   onEffectCancelled: ActorStore['onEffectCancelled'] = (stop) => this.#inner.onEffectCancelled(stop);
   onEvents: ActorStore['onEvents'] = (address, wake) => this.#inner.onEvents(address, wake);
 
