@@ -62,9 +62,9 @@ export interface Members {
   /** Returns every pool defined so far (`definePool`), ordered by name. */
   pools(): Promise<PoolLayout[]>;
   /** Sends a text to one node, or to all (null). It may get lost: it only shortens a wait. At most 16 KiB. */
-  signal(node: string | null, word: string): Promise<void>;
+  signal(node: string | null, content: string): Promise<void>;
   /** Calls back with each signal to `node` or to all nodes, also with those that it sent itself. */
-  onSignal(node: string, receive: (word: string) => void): Unsubscribe;
+  onSignal(node: string, receive: (content: string) => void): Unsubscribe;
 }
 
 /** Longest `card` of a member and longest text of a signal, in bytes of UTF-8. */
@@ -85,9 +85,9 @@ export function checkMember({ node, incarnation, card }: Member): void {
 }
 
 /** `checkMember` for a signal. */
-export function checkSignal(node: string | null, word: string): void {
+export function checkSignal(node: string | null, content: string): void {
   if (node !== null) checkName(node, 'node');
-  checkSize(word, 'word');
+  checkSize(content, 'content');
 }
 
 function checkName(name: string, field: string): void {

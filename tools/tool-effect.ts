@@ -5,7 +5,7 @@ import { GrantRequest, ToolGrant } from '../manifests/tool/scope.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import { asSpan } from '../runtime/calls/calls-of-effect.ts';
 import { defineEffect, type EffectContext, type EffectHandler, HandlerWaits } from '../runtime/effect.ts';
-import type { CallWord, TargetGates } from '../runtime/effects/target-gates.ts';
+import type { TargetGates, TargetHealth } from '../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { SpanAttributes } from '../runtime/tracing/spans.ts';
@@ -99,7 +99,7 @@ async function attempt(
     const begin = () => (tool === undefined ? begun() : context.patiently(begun));
     const target = targetOf(run, tool);
     if (parts.gates === undefined || target === null) return await begin();
-    return await parts.gates.through(target, context, { call: begin, wordOf });
+    return await parts.gates.through(target, context, { call: begin, healthOf });
   } catch (thrown) {
     // The call was cancelled, timed out or lost its claim: no one uses the result.
     if (signal.aborted) throw signal.reason;
@@ -138,7 +138,7 @@ function targetOf({ tool: name, server, arguments: given }: ToolRun, tool: Tool 
   return name === webSearch.name ? 'the provider of web searches' : null;
 }
 
-const wordOf = (thrown: unknown): CallWord => {
+const healthOf = (thrown: unknown): TargetHealth => {
   if (thrown instanceof ToolFailure) return thrown.code === 'TimedOut' ? 'failed' : 'alive';
   return thrown instanceof SvcError && thrown.code === 'deadline_exceeded' ? 'failed' : 'unknown';
 };

@@ -30,7 +30,7 @@ import type { NodePeer, NodePeerApi } from './node-api.ts';
 
 export type NodePeerClient = Pick<ActorClient, 'ask' | 'read'>;
 
-const Told = z.looseObject({ word: RosterUpdate.nullable() });
+const PeerAnswer = z.looseObject({ word: RosterUpdate.nullable() });
 
 /** Calls to node peers and the fleet that all parts of the API share. */
 export interface PeerCalls {
@@ -62,8 +62,8 @@ export function peerCalls(client: NodePeerClient, random: Pick<Random, 'uuid'>):
   }
 
   async function tellFleet(answer: Json): Promise<void> {
-    const told = Told.safeParse(answer);
-    if (told.success && told.data.word !== null) await client.ask(FLEET, 'Hear', told.data.word);
+    const change = PeerAnswer.safeParse(answer);
+    if (change.success && change.data.word !== null) await client.ask(FLEET, 'Hear', change.data.word);
   }
 
   return {

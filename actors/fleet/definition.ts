@@ -16,7 +16,7 @@ export const fleet = defineActor({
   state: State,
   initial: () => ({ rows: {}, config_hash: '' }),
   messages: {
-    /** From a node peer, and again from the API before it answers: idempotent. */
+    /** A change of a node, from its actor and again from the API before it answers: idempotent. Stored under this name. */
     Hear: RosterUpdate,
     /** A node left long ago; its revisions begin again. */
     Forget: z.object({ node_id: z.string(), revision: z.number().int() }),

@@ -165,11 +165,11 @@ function askOnce<Answer>(
     if (signal?.aborted === true) return reject(new SvcError('cancelled', 'the call was cancelled before it began'));
     const running = call(client, metadataOf(metadata), { deadline }, (error, answer) => {
       signal?.removeEventListener('abort', cancel);
-      receiver.hear(error?.metadata);
+      receiver.update(error?.metadata);
       if (error === null) resolve(answer);
       else reject(failure(error));
     });
-    running.on('status', ({ metadata: trailers }) => receiver.hear(trailers));
+    running.on('status', ({ metadata: trailers }) => receiver.update(trailers));
     const cancel = (): void => running.cancel();
     signal?.addEventListener('abort', cancel, { once: true });
   });

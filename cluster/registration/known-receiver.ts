@@ -36,7 +36,7 @@ export class KnownReceiver {
   }
 
   /** Reads the trailers of an answer; nodes without proofs send none. */
-  hear(trailers: Metadata | undefined): void {
+  update(trailers: Metadata | undefined): void {
     const [nodeId, life, time] = ['svc-node-id', 'svc-node-life', 'svc-node-time'].map((key) => trailers?.get(key)[0]);
     if (typeof nodeId !== 'string' || typeof life !== 'string') return;
     if (this.#expected !== null && nodeId !== this.#expected) return;

@@ -127,14 +127,14 @@ async function* forwarded(
   const cancel = (): void => stream.cancel();
   // The iteration below throws the error; this listener handles errors after its end.
   stream.on('error', () => {});
-  stream.on('status', ({ metadata: trailers }) => receiver.hear(trailers));
+  stream.on('status', ({ metadata: trailers }) => receiver.update(trailers));
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted === true) cancel();
   try {
     yield* stream as AsyncIterable<ExecutionEvent>;
   } catch (thrown) {
     if (!isServiceError(thrown)) throw thrown;
-    receiver.hear(thrown.metadata);
+    receiver.update(thrown.metadata);
     const error = callFailure(thrown, 'ForwardExecution', on.at);
     // A server that shuts down cancels its streams. A cancel that was not requested here means that the server has stopped.
     const isEnd = error.code === 'cancelled' && signal?.aborted !== true;

@@ -3,7 +3,7 @@ import type { Blobs } from '../../runtime/blobs.ts';
 import { asSpan } from '../../runtime/calls/calls-of-effect.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
-import { type CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
+import { TargetGates, type TargetHealth } from '../../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
 import type { SpanAttributes } from '../../runtime/tracing/spans.ts';
@@ -94,7 +94,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
         if (target.provider.type === 'scripted') return toResult(target, input, await asked(script));
         const call = (onAnswer: () => void): Promise<Answer> =>
           asked((one) => withCallback(answerLazily(one), onAnswer));
-        return toResult(target, input, await gates.through(nameOf(target), context, { call, wordOf }));
+        return toResult(target, input, await gates.through(nameOf(target), context, { call, healthOf }));
       } catch (error) {
         if (!(error instanceof ModelFailure)) throw error;
         failed.push({ target, failure: error });
@@ -151,8 +151,8 @@ async function* withCallback(parts: AsyncIterable<ModelPart>, onPart: () => void
 }
 
 /** The health of a target by a failed call of it. */
-function wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord {
-  if (heard) return 'alive';
+function healthOf(thrown: unknown, tookMs: number, answered: boolean): TargetHealth {
+  if (answered) return 'alive';
   if (thrown instanceof ModelFailure) {
     if (thrown.kind !== 'busy') return 'alive';
     return tookMs >= SLOW_FAILURE_MS ? 'failed' : 'unknown';

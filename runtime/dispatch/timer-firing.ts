@@ -44,9 +44,9 @@ export class TimerFiring {
 
   /** Reads the clocks of all logs again: each may be on a server of its own (Redis Cluster), and clocks may be set. */
   async readClocks(): Promise<void> {
-    const heard = await Promise.allSettled(this.#parts.logs().map((server) => this.#readClock(server)));
+    const readings = await Promise.allSettled(this.#parts.logs().map((server) => this.#readClock(server)));
     this.#wheel.adjust();
-    const failed = heard.find((one) => one.status === 'rejected');
+    const failed = readings.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 

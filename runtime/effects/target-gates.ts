@@ -8,7 +8,7 @@ export interface TargetGatesOptions {
   readonly clock: Clock;
   /** Most calls of one target at a time. */
   readonly most: number;
-  /** Called when a target stops answering, and when it answers again; for the log. */
+  /** Called when a target stops answered, and when it answers again; for the log. */
   readonly onChange?: (target: string, state: 'open' | 'closed', failures: number) => void;
   readonly silentAfterMs?: number;
   readonly failuresToOpen?: number;
@@ -20,15 +20,15 @@ export interface TargetGatesOptions {
  * What a call says about its target. `failed`: it did not answer in time. `alive`: it gave some answer. `unknown`:
  * nothing is known.
  */
-export type CallWord = 'alive' | 'failed' | 'unknown';
+export type TargetHealth = 'alive' | 'failed' | 'unknown';
 
 export interface TargetCall<T> {
-  /** Makes the call. Call `heard` when the target has begun to answer. */
-  call(heard: () => void): Promise<T>;
+  /** Makes the call. Call `onAnswer` when the target has begun to answer. */
+  call(onAnswer: () => void): Promise<T>;
   /**
-   * What a call that threw after `tookMs` says about its target. `heard` is true when the target had begun to answer.
+   * What a call that threw after `tookMs` says about its target. `answered` is true when the target had begun to answer.
    */
-  wordOf(thrown: unknown, tookMs: number, heard: boolean): CallWord;
+  healthOf(thrown: unknown, tookMs: number, answered: boolean): TargetHealth;
 }
 
 type Caller = Pick<EffectContext, 'effectId' | 'address' | 'fairnessKey' | 'signal' | 'parked'>;
@@ -99,16 +99,16 @@ export class TargetGates {
   }
 
   /** Makes a call as soon as the target allows it. Throws the error of the call, or the signal's reason. */
-  async through<T>(target: string, context: Caller, { call, wordOf }: TargetCall<T>): Promise<T> {
+  async through<T>(target: string, context: Caller, { call, healthOf }: TargetCall<T>): Promise<T> {
     const { clock } = this.#options;
     const gate = this.#gate(target);
     const flow = flowOf(context);
     const isProbe = await this.#enter(target, gate, flow, context);
     const startedAt = clock.monotonic();
     const first = Promise.withResolvers<void>();
-    let heard = false;
+    let answered = false;
     const work = call(() => {
-      heard = true;
+      answered = true;
       first.resolve();
     });
     const goesOn = this.#unlessSilent(context, Promise.race([first.promise, work]));
@@ -117,11 +117,11 @@ export class TargetGates {
     goesOn.catch(() => {});
     try {
       const value = await work;
-      this.#leave(target, gate, { flow, isProbe, word: 'alive' });
+      this.#leave(target, gate, { flow, isProbe, health: 'alive' });
       return value;
     } catch (thrown) {
-      const word = wordOf(thrown, clock.monotonic() - startedAt, heard);
-      this.#leave(target, gate, { flow, isProbe, word });
+      const health = healthOf(thrown, clock.monotonic() - startedAt, answered);
+      this.#leave(target, gate, { flow, isProbe, health });
       throw thrown;
     } finally {
       await goesOn;
@@ -129,9 +129,9 @@ export class TargetGates {
   }
 
   /** Keeps the place for a while and then waits without one. Resolves with a place in which to continue. */
-  async #unlessSilent(context: Pick<EffectContext, 'parked'>, word: Promise<unknown>): Promise<void> {
+  async #unlessSilent(context: Pick<EffectContext, 'parked'>, answer: Promise<unknown>): Promise<void> {
     const { clock, silentAfterMs } = this.#options;
-    const over = word.then(
+    const over = answer.then(
       () => {},
       () => {},
     );
@@ -183,7 +183,8 @@ export class TargetGates {
     } catch (thrown) {
       gate.waiting.delete(flow, waiting);
       // The call was admitted at the moment of the abort: its turn goes to the next.
-      if (admitted.as !== null) this.#leave(target, gate, { flow, isProbe: admitted.as === 'probe', word: 'unknown' });
+      if (admitted.as !== null)
+        this.#leave(target, gate, { flow, isProbe: admitted.as === 'probe', health: 'unknown' });
       this.#forget(target, gate);
       throw thrown;
     } finally {
@@ -215,13 +216,13 @@ export class TargetGates {
   #leave(
     target: string,
     gate: Gate,
-    { flow, isProbe, word }: { readonly flow: Flow; readonly isProbe: boolean; readonly word: CallWord },
+    { flow, isProbe, health }: { readonly flow: Flow; readonly isProbe: boolean; readonly health: TargetHealth },
   ): void {
     const { failuresToOpen, longestProbeAfterMs, firstProbeAfterMs, onChange } = this.#options;
     gate.running -= 1;
     gate.places.giveBack(flow);
     if (isProbe) gate.probing = false;
-    if (word === 'failed') {
+    if (health === 'failed') {
       gate.failures += 1;
       if (gate.open && isProbe) gate.probeAfterMs = Math.min(longestProbeAfterMs, 2 * gate.probeAfterMs);
       if (!gate.open && gate.failures >= failuresToOpen) {
@@ -229,7 +230,7 @@ export class TargetGates {
         onChange(target, 'open', gate.failures);
       }
     }
-    if (word === 'alive') {
+    if (health === 'alive') {
       gate.failures = 0;
       gate.probeAfterMs = firstProbeAfterMs;
       gate.cancelTimer();

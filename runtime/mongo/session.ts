@@ -174,12 +174,12 @@ class Heartbeats {
   readonly #newsAt = new Map<string, number>();
 
   constructor(client: MongoClient) {
-    const heard = ({ connectionId }: { readonly connectionId: string }): void => {
+    const onHeartbeat = ({ connectionId }: { readonly connectionId: string }): void => {
       this.#newsAt.set(connectionId, performance.now());
     };
-    client.on('serverHeartbeatStarted', heard);
-    client.on('serverHeartbeatSucceeded', heard);
-    client.on('serverHeartbeatFailed', heard);
+    client.on('serverHeartbeatStarted', onHeartbeat);
+    client.on('serverHeartbeatSucceeded', onHeartbeat);
+    client.on('serverHeartbeatFailed', onHeartbeat);
     client.on('serverClosed', ({ address }) => this.#newsAt.delete(address));
   }
 

@@ -79,13 +79,13 @@ export async function refuseOlderDocuments(
   gaps.sort((a, b) => (a.node < b.node ? -1 : 1));
   const [first] = gaps;
   if (first === undefined) return;
-  const word = createHash('sha256').update(JSON.stringify(gaps)).digest('hex').slice(0, 12);
-  if (accepted !== word) {
+  const confirmation = createHash('sha256').update(JSON.stringify(gaps)).digest('hex').slice(0, 12);
+  if (accepted !== confirmation) {
     throw new SvcError(
       'failed_precondition',
       `${names.documents} is older than ${names.store}: it has round ${first.has} of node ${first.node}, the log begins ` +
         `behind round ${first.needs}, so what ended in between is in neither. Restore documents that are not older than the ` +
-        `log, or accept the loss with --accept-older-documents ${word}`,
+        `log, or accept the loss with --accept-older-documents ${confirmation}`,
     );
   }
   for (const { node, needs } of gaps) {

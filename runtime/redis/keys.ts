@@ -165,14 +165,14 @@ export class Keys {
    * The channels to subscribe to for messages that functions publish. Where partitions share slots there is one channel
    * in each slot (sharded pub/sub), because a plain channel would be carried to all servers of the Cluster.
    */
-  #heard(channel: string): readonly string[] {
+  #subscribed(channel: string): readonly string[] {
     if (!this.#hasTags) return [`${this.#prefix}:${channel}`];
     return Array.from({ length: SLOT_TAGS }, (_, n) => `{${this.#prefix}:t${n}}:${channel}`);
   }
 
   /** Channels of wake-ups: a log held by `node` got an entry. */
   wakeUp(node: string): readonly string[] {
-    return this.#heard(`bell:${node}`);
+    return this.#subscribed(`bell:${node}`);
   }
 
   /** Channel of signals to one node. */
@@ -189,22 +189,22 @@ export class Keys {
   }
 
   replies(session: string): readonly string[] {
-    return this.#heard(`reply:${session}`);
+    return this.#subscribed(`reply:${session}`);
   }
 
   /** Channels of an actor's events, one in every slot: the subscriber does not know the actor's partition. */
   eventChannels(address: Address): readonly string[] {
-    return this.#heard(`events:${address}`);
+    return this.#subscribed(`events:${address}`);
   }
 
   /** Channels of effect ids that a commit cancelled. */
   cancels(): readonly string[] {
-    return this.#heard('cancel');
+    return this.#subscribed('cancel');
   }
 
   /** Like `alive`, one channel in each slot that has subscriptions. */
   aliveInSlots(): readonly string[] {
-    return this.#hasTags ? this.#heard('alive') : [];
+    return this.#hasTags ? this.#subscribed('alive') : [];
   }
 }
 

@@ -41,7 +41,7 @@ class LeaseWorker {
     this.#calls = new FcallBatcher(connection, library, this.#keys, () => null);
   }
 
-  hear(note: LeaseNote): void {
+  receive(note: LeaseNote): void {
     this.#heardAt = performance.now();
     if (note.kind === 'renewed') {
       this.#held.set(note.granted.lease.grant, { ...note.granted, heardAt: this.#heardAt });
@@ -111,4 +111,4 @@ class LeaseWorker {
 }
 
 const worker = new LeaseWorker(workerData);
-parentPort?.on('message', (note: LeaseNote) => worker.hear(note));
+parentPort?.on('message', (note: LeaseNote) => worker.receive(note));

@@ -94,20 +94,22 @@ export class RedisMembers implements Members {
     }
   }
 
-  async signal(node: string | null, word: string): Promise<void> {
-    checkSignal(node, word);
+  async signal(node: string | null, content: string): Promise<void> {
+    checkSignal(node, content);
     const settled = this.#pubsub.settled();
     if (settled !== null) await settled;
     try {
-      await this.#connection.publish(node === null ? this.#keys.signals : this.#keys.signal(node), word);
+      await this.#connection.publish(node === null ? this.#keys.signals : this.#keys.signal(node), content);
     } catch (error) {
       throw redisFailure(error);
     }
   }
 
-  onSignal(node: string, receive: (word: string) => void): Unsubscribe {
-    const hear = (message: Buffer) => receive(message.toString('utf8'));
-    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) => this.#pubsub.listen([channel], hear));
+  onSignal(node: string, receive: (content: string) => void): Unsubscribe {
+    const onMessage = (message: Buffer) => receive(message.toString('utf8'));
+    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) =>
+      this.#pubsub.listen([channel], onMessage),
+    );
     return () => {
       for (const stop of stops) stop();
     };

@@ -182,8 +182,8 @@ export class RedisActorStore implements ActorStore {
   retire = (node: string, incarnation: string) => this.#members.retire(node, incarnation);
   isKnown = (node: string, incarnation: string) => this.#members.isKnown(node, incarnation);
   pools = () => this.#members.pools();
-  signal = (node: string | null, word: string) => this.#members.signal(node, word);
-  onSignal = (node: string, receive: (word: string) => void): Unsubscribe => this.#members.onSignal(node, receive);
+  signal = (node: string | null, content: string) => this.#members.signal(node, content);
+  onSignal = (node: string, receive: (content: string) => void): Unsubscribe => this.#members.onSignal(node, receive);
 
   poll = (asks: readonly { readonly lease: Lease; readonly after: number }[], limit: number) =>
     this.#commits.poll(asks, limit);

@@ -219,7 +219,7 @@ export function lookOf(node: string, version: string, members: readonly LiveMemb
  */
 export class MemberBook {
   readonly #rows = new Map<string, Row>();
-  readonly #signals = new Topic<(word: string) => void>();
+  readonly #signals = new Topic<(content: string) => void>();
 
   announce(member: Member, ttlMs: number, first: boolean, now: number): boolean {
     checkMember(member);
@@ -246,15 +246,15 @@ export class MemberBook {
   }
 
   /** Sends a signal outside the caller's turn, because a listener may call the store again. */
-  signal(node: string | null, word: string): void {
-    checkSignal(node, word);
+  signal(node: string | null, content: string): void {
+    checkSignal(node, content);
     setImmediate(() => {
       const topics = node === null ? this.#signals.keys() : [node];
-      for (const each of topics) for (const receive of this.#signals.of(each)) receive(word);
+      for (const each of topics) for (const receive of this.#signals.of(each)) receive(content);
     });
   }
 
-  onSignal(node: string, receive: (word: string) => void): Unsubscribe {
+  onSignal(node: string, receive: (content: string) => void): Unsubscribe {
     return this.#signals.subscribe(node, receive);
   }
 

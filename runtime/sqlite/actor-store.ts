@@ -121,7 +121,7 @@ export class SqliteActorStore implements ActorStore {
 
   pools = () => this.#read(({ leases }) => leases.pools());
 
-  signal: ActorStore['signal'] = (node, word) => this.#read(() => this.#members.signal(node, word));
+  signal: ActorStore['signal'] = (node, content) => this.#read(() => this.#members.signal(node, content));
 
   onSignal: ActorStore['onSignal'] = (node, receive) => this.#members.onSignal(node, receive);
 

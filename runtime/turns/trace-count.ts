@@ -35,10 +35,10 @@ export function counted(known: TraceCount | undefined, message: Message): TraceC
   const { trace, cause } = message;
   const from = message.from === message.to ? null : message.from;
   const now = known !== undefined && leadsTo(trace, known.trace) ? known : null;
-  const [heard, unreported] = message.reported ?? [now === null && cause !== null ? 1 : 0, 0];
+  const [reported, unreported] = message.reported ?? [now === null && cause !== null ? 1 : 0, 0];
   // A late message of an earlier trace knows how long that trace was. The deliveries that its sender reports and those
   // that it knows of may be the same ones, so the larger number is used.
-  const count = Math.max((now?.count ?? 0) + unreported, now === null || now.trace === trace ? heard : 0) + 1;
+  const count = Math.max((now?.count ?? 0) + unreported, now === null || now.trace === trace ? reported : 0) + 1;
   if (count >= MOST_OF_TRACE) {
     return { trace: nextTrace(now?.trace ?? trace), count: 0, unreported: 0, above: now?.above ?? from };
   }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { addressOf } from '../../runtime/address.ts';
 import type { EffectContext } from '../../runtime/effect.ts';
-import { type CallWord, TargetGates, type TargetGatesOptions } from '../../runtime/effects/target-gates.ts';
+import { TargetGates, type TargetGatesOptions, type TargetHealth } from '../../runtime/effects/target-gates.ts';
 import { HandClock, settled } from '../support/hand-clock.ts';
 
 type Caller = Pick<EffectContext, 'effectId' | 'address' | 'fairnessKey' | 'signal' | 'parked'>;
@@ -18,11 +18,11 @@ function scene(options: Partial<TargetGatesOptions> = {}) {
   let ids = 0;
   /** Calls a target; `end` decides what the call says of it. */
   function call(target: string, agent = 'agent', tenant = 'acme') {
-    const ending = Promise.withResolvers<CallWord>();
+    const ending = Promise.withResolvers<TargetHealth>();
     const stop = new AbortController();
     ids += 1;
     const effectId = `effect-${ids}`;
-    let heard = (): void => {};
+    let answered = (): void => {};
     const context: Caller = {
       effectId,
       address: addressOf('probe', tenant, effectId),
@@ -31,14 +31,14 @@ function scene(options: Partial<TargetGatesOptions> = {}) {
       parked: (waiting) => waiting,
     };
     const made = gates.through(target, context, {
-      async call(hear) {
+      async call(onAnswer) {
         begun.push(`${target} ${agent}`);
-        heard = hear;
-        const word = await ending.promise;
-        if (word !== 'alive') throw new Error(word);
-        return word;
+        answered = onAnswer;
+        const health = await ending.promise;
+        if (health !== 'alive') throw new Error(health);
+        return health;
       },
-      wordOf: (thrown) => (thrown instanceof Error && thrown.message === 'failed' ? 'failed' : 'unknown'),
+      healthOf: (thrown) => (thrown instanceof Error && thrown.message === 'failed' ? 'failed' : 'unknown'),
     });
     const over = made.then(
       () => true,
@@ -46,10 +46,10 @@ function scene(options: Partial<TargetGatesOptions> = {}) {
     );
     return {
       ...{ effectId, over },
-      hear: () => heard(),
+      answer: () => answered(),
       abort: () => stop.abort(new Error('stopped')),
-      async end(word: CallWord) {
-        ending.resolve(word);
+      async end(health: TargetHealth) {
+        ending.resolve(health);
         await settled();
       },
     };
@@ -161,7 +161,7 @@ describe('the gate of a target', () => {
     const clock = new HandClock();
     const gates = new TargetGates({ clock, most: 4 });
     const parked: string[] = [];
-    const made = (effectId: string, hears: boolean) => {
+    const made = (effectId: string, answers: boolean) => {
       const ending = Promise.withResolvers<string>();
       const context: Caller = {
         ...{ effectId, address: addressOf('probe', 'acme', effectId), signal: new AbortController().signal },
@@ -170,29 +170,29 @@ describe('the gate of a target', () => {
           return waiting;
         },
       };
-      const call = (heard: () => void): Promise<string> => {
-        if (hears) heard();
+      const call = (onAnswer: () => void): Promise<string> => {
+        if (answers) onAnswer();
         return ending.promise;
       };
-      return { done: gates.through('one', context, { call, wordOf: () => 'unknown' }), end: ending.resolve };
+      return { done: gates.through('one', context, { call, healthOf: () => 'unknown' }), end: ending.resolve };
     };
-    const [silent, speaking] = [made('silent', false), made('speaking', true)];
+    const [silent, answering] = [made('silent', false), made('speaking', true)];
     await settled();
     await clock.pass(1_999);
     assert.deepEqual(parked, []);
     await clock.pass(1);
     assert.deepEqual(parked, ['silent']);
-    for (const { done, end } of [silent, speaking]) {
+    for (const { done, end } of [silent, answering]) {
       end('ok');
       assert.equal(await done, 'ok');
     }
   });
 
   test('for any sequence: never more calls than allowed, and once the target answers every call has ended', async () => {
-    const word = fc.constantFrom<CallWord>('alive', 'failed', 'unknown');
+    const health = fc.constantFrom<TargetHealth>('alive', 'failed', 'unknown');
     const step = fc.oneof(
       fc.record({ call: fc.constantFrom('x', 'y', 'z') }),
-      fc.record({ ends: fc.nat(20), word }),
+      fc.record({ ends: fc.nat(20), health }),
       fc.record({ stops: fc.nat(20) }),
       fc.record({ passesMs: fc.nat(3_000) }),
     );
@@ -210,7 +210,7 @@ describe('the gate of a target', () => {
         };
         for (const one of steps) {
           if ('call' in one) add(one.call);
-          else if ('ends' in one) await calls[one.ends]?.end(one.word);
+          else if ('ends' in one) await calls[one.ends]?.end(one.health);
           else if ('stops' in one) calls[one.stops]?.abort();
           else await clock.pass(one.passesMs);
           await settled();

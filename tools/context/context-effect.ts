@@ -3,7 +3,7 @@ import { CONTEXT_LIMITS, ContextRequest, type ContextTexts } from '../../manifes
 import type { ToolPolicy } from '../../manifests/tool/decision.ts';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
-import type { CallWord, TargetGates } from '../../runtime/effects/target-gates.ts';
+import type { TargetGates, TargetHealth } from '../../runtime/effects/target-gates.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import type { SecurityContexts } from '../../security/policy/api.ts';
 import { PageRefused } from '../../usecases/ports/web.ts';
@@ -106,14 +106,14 @@ async function pageText(
   };
   const fetched = () => web.web.fetch(request, webRules(web, caller.run.scope), signal);
   const target = `web host ${URL.parse(url)?.host ?? ''}`;
-  const page = await (gates === undefined ? fetched() : gates.through(target, context, { call: fetched, wordOf }));
+  const page = await (gates === undefined ? fetched() : gates.through(target, context, { call: fetched, healthOf }));
   if (page.truncated || Buffer.byteLength(page.text) > leftBytes) {
     throw tooLarge(`the page of ${URL.parse(url)?.host ?? 'the host'}`);
   }
   return page.text;
 }
 
-const wordOf = (thrown: unknown): CallWord =>
+const healthOf = (thrown: unknown): TargetHealth =>
   thrown instanceof SvcError && thrown.code === 'deadline_exceeded' ? 'failed' : 'alive';
 
 const tooLarge = (what: string): SvcError =>

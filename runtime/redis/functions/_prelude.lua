@@ -25,7 +25,7 @@ local function base_of(prefix, name)
 end
 
 -- Publishes a message. Where logs share slots it goes to the slot of the call (sharded pub/sub), because a Cluster carries a plain
--- message to all its servers (Keys, `heard`).
+-- message to all its servers (Keys, `subscribed`).
 local function publish(prefix, channel, message)
   if slot_tag then
     redis.call('SPUBLISH', '{' .. prefix .. slot_tag .. '}:' .. channel, message)
