@@ -195,7 +195,7 @@ function leaseTests(promise: Promises): void {
       const tooBig = { ...big, card: `${text}x` };
       const refusal = { code: 'payload_too_large' };
       await assert.rejects(driver.store.announce(tooBig, LONG_MS, false), { ...refusal, field: 'card' });
-      await assert.rejects(driver.store.signal(null, `${text}x`), { ...refusal, field: 'word' });
+      await assert.rejects(driver.store.signal(null, `${text}x`), { ...refusal, field: 'content' });
       const nameless = { ...big, node: 'two\nlines' };
       await assert.rejects(driver.store.announce(nameless, LONG_MS, true), { code: 'invalid_argument' });
     },
