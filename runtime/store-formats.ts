@@ -111,9 +111,11 @@ export class StoreFormats {
 
   async #write(min_reader: number): Promise<void> {
     const text = JSON.stringify(ownNote(min_reader));
+    const id = formatFact(FORMAT);
     const facts = await documentFacts(this.#documents);
-    await facts.put({ tenant: SYSTEM_TENANT, id: formatFact(FORMAT), version: min_reader, text });
-    await this.#store.keepFact(formatFact(FORMAT), text);
+    await facts.put({ tenant: SYSTEM_TENANT, id, version: min_reader, text });
+    // Documents skip a version that they have. The store would write its own note again, with an fsync, at each start.
+    if ((await this.#store.facts()).get(id) !== text) await this.#store.keepFact(id, text);
   }
 }
 

@@ -26,9 +26,9 @@ const CHECKPOINT_PAGES = 4_000;
 export function openDatabase(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
-    makeFreeable(database);
+    startFile(database);
     rewriteWhenSmall(database);
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    keepLog(database);
     database.exec(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA journal_size_limit = 67108864;`);
     database.exec('PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;');
     return database;
@@ -42,8 +42,8 @@ export function openDatabase(path: string): DatabaseSync {
 export function openDocumentsFile(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
-    makeFreeable(database);
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    startFile(database);
+    keepLog(database);
     return database;
   } catch (error) {
     database.close();
@@ -154,9 +154,22 @@ function pragma(database: DatabaseSync, name: 'auto_vacuum' | 'freelist_count' |
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
 }
 
-/** Lets a new file return space in steps. It must be set before the first table is created. */
-function makeFreeable(database: DatabaseSync): void {
-  if (pragma(database, 'page_count') === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL');
+/**
+ * Lets a new file return space in steps, which must be set before the first table is created. SQLite would write the new
+ * file through a journal, twice, with four fsyncs each. It is one page whose bytes are in its first sector, so that a power
+ * failure leaves it whole or empty: it needs no journal, and the fsync of `keepLog` only.
+ */
+export function startFile(database: DatabaseSync): void {
+  if (pragma(database, 'page_count') !== 0) return;
+  database.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA auto_vacuum = INCREMENTAL;');
+}
+
+/** Changes to a write-ahead log, durable at each commit. The directory is synced with the log's first commit. */
+export function keepLog(database: DatabaseSync): void {
+  database.exec('PRAGMA synchronous = FULL');
+  const kept = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode;
+  // A file system without shared memory refuses it.
+  if (kept !== 'wal') database.exec('PRAGMA journal_mode = DELETE');
 }
 
 /**

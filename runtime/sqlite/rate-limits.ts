@@ -4,7 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 import { checkTake, type RateCount, type RateLimit, type RateLimits } from '../rate-limits.ts';
-import { integer, storeError } from './database.ts';
+import { integer, keepLog, startFile, storeError } from './database.ts';
 
 /** Expired counters are removed each time this many calls have counted. */
 const SWEEP_EVERY = 1_000;
@@ -113,7 +113,9 @@ export class SqliteRateLimits implements RateLimits {
 function openCounters(path: string): Open {
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
-    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; ${SCHEMA}`);
+    startFile(database);
+    keepLog(database);
+    database.exec(`PRAGMA synchronous = NORMAL; ${SCHEMA}`);
     return {
       database,
       read: database.prepare('SELECT window, count FROM counters WHERE tenant = ? AND key = ? AND window_ms = ?'),

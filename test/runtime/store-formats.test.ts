@@ -15,6 +15,8 @@ import {
   MIN_READER,
   parseFormatNote,
   roundFact,
+  type StoreFacts,
+  StoreFormats,
   VERSION,
 } from '../../runtime/store-formats.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
@@ -101,6 +103,21 @@ describe('formats of stores', () => {
           assert.equal(database.prepare('PRAGMA user_version').get()?.user_version, FORMAT);
           database.close();
         }
+      });
+
+      it('a start that finds its own note does not write it again', { skip: kind !== 'SQLite' }, async () => {
+        const dataDir = await directory();
+        await opened(dataDir, async ({ store, documents }) => {
+          const kept: string[] = [];
+          const watched: StoreFacts = {
+            facts: () => store.facts(),
+            refuseOlderPrograms: () => store.refuseOlderPrograms(),
+            keepFact: async (name) => void kept.push(name),
+          };
+          const names = { store: 'the store', documents: 'the documents' };
+          await new StoreFormats({ names, dataDir, store: watched, documents }).contract();
+          assert.deepEqual(kept, []);
+        });
       });
 
       it('that a later version wrote are refused with both versions named, wherever they are, and nothing is written', async () => {
