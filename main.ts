@@ -154,6 +154,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
 
   const { dashboardPage, ...addresses } = await transports.listen();
   const { restUrl, clusterAddress } = addresses;
+  await effects.checked();
   await placement.changeInfo({ restUrl, clusterAddress });
   // Only now that everything is loaded does the runtime acquire partitions, so that it serves them at once.
   await runtime.serve();

@@ -7,7 +7,7 @@ import { createModelEffect } from '../effects/models/model-effect.ts';
 import { endLeftovers } from '../effects/programs/leftovers.ts';
 import { openSandbox } from '../effects/programs/open-sandbox.ts';
 import { createProgramEffect } from '../effects/programs/program-effect.ts';
-import type { ProgramView } from '../effects/programs/view.ts';
+import type { LateView, ProgramView } from '../effects/programs/view.ts';
 import { startWorkspaceSweep } from '../effects/programs/workspace.ts';
 import { openWorkspaceView } from '../effects/programs/workspace-view.ts';
 import { createAgentStart, createWorkflowStart } from '../effects/starts/child-start.ts';
@@ -42,7 +42,9 @@ export async function openEffects(parts: EffectsParts) {
   opened.defer(startVolumeSweep({ store: volumes.store, everyMs: sweepEveryMs(settings), clock, warn }));
   const ended = (tenant: string, id: string): Promise<boolean> => areas.ended(tenant, id);
   opened.defer(startWorkspaceSweep({ workspaces, ended, clock, warn }));
-  const view = await openHostPrograms(context);
+  // The test of the sandbox is programs that run: they run while the rest of the node is opened.
+  const view = openHostPrograms(context);
+  opened.defer(async () => void (await view.catch(() => null)));
   const containers = await openContainers(parts, volumes);
   opened.defer(() => containers.close());
   const host = { allow: mayRunOnHost(settings), volumes, view, gates: openGates(context) };
@@ -73,6 +75,8 @@ export async function openEffects(parts: EffectsParts) {
     gates: host.gates,
     granter: tools.granter,
     runsImages: containers.engine !== null,
+    /** Throws what is wrong with the sandbox. Call it before the node serves. */
+    checked: async () => void (await view),
     close: () => running.disposeAsync(),
   };
 }
@@ -82,7 +86,7 @@ interface HostParts {
   /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   readonly volumes: Volumes;
-  readonly view: ProgramView | null;
+  readonly view: LateView;
   readonly gates: TargetGates;
 }
 

@@ -3,7 +3,7 @@ import { createToolCommands } from '../effects/commands/tool-commands.ts';
 import type { ContainerEngine } from '../effects/containers/engine.ts';
 import type { McpLog } from '../effects/mcp/limits.ts';
 import { createMcpServers } from '../effects/mcp/mcp-servers.ts';
-import type { ProgramView } from '../effects/programs/view.ts';
+import type { LateView } from '../effects/programs/view.ts';
 import type { Volumes } from '../effects/volumes/volumes.ts';
 import type { WebParts } from '../effects/web/web.ts';
 import type { NodeSettings } from '../manifests/node/settings.ts';
@@ -46,7 +46,7 @@ export interface ToolsParts {
   /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   readonly volumes: Volumes;
-  readonly view: ProgramView | null;
+  readonly view: LateView;
   readonly engine: ContainerEngine | null;
   readonly gates?: TargetGates;
   /** Absent: the tools svc.* are not offered, except those that list tools. */

@@ -13,7 +13,7 @@ import type { ContainerEngine } from '../containers/engine.ts';
 import { toolEnvironment } from '../programs/environment.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
 import { Mounts } from '../programs/mounts.ts';
-import { confined, WORKSPACE } from '../programs/view.ts';
+import { confined, type ProgramView, WORKSPACE } from '../programs/view.ts';
 import { beforeStart, TEMPORARY } from '../programs/workspace.ts';
 import { KeyedSemaphore } from '../semaphore.ts';
 import { runInContainer } from './container-command.ts';
@@ -65,7 +65,7 @@ async function runOnHost(
   { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
 ): Promise<ToolCommandResult> {
   const { tenant, execution_id, timeout_ms, max_output_bytes } = request;
-  const { own, mounts, network } = restricted(parts, request);
+  const { own, mounts, network } = restricted(await parts.view, request);
   await using held = await beforeStart(heldVolume(parts.volumes, tenant, own.volume_id, own));
   await using _temporary = await temporaryOf(held.directory);
   const ended = await runInWorkspace(
@@ -105,7 +105,7 @@ async function temporaryOf(workspace: string): Promise<AsyncDisposable> {
 }
 
 /** Applies the manifest's rules to mounts and network. Throws `unsupported_isolation`. */
-function restricted({ view }: ToolCommandsParts, request: ToolCommandRequest) {
+function restricted(view: ProgramView | null, request: ToolCommandRequest) {
   const { network, readOnly } = confined(view, request.rules ?? { network: 'closed', read_only: false });
   const { own, mounts } = mountsOf(request);
   if (!readOnly) return { own, mounts, network };

@@ -16,7 +16,7 @@ import {
   volumeGuard,
 } from '../programs/mounts.ts';
 import { supervise } from '../programs/supervise.ts';
-import { type Bind, type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
+import { type Bind, type LateView, type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
 import { beforeStart, makeTemporary } from '../programs/workspace.ts';
 
 /** The ports and settings for commands on this host. */
@@ -25,7 +25,7 @@ export interface HostParts {
   /** Directory of workspaces, for records of runs and for commands without a volume. */
   readonly workspaces: string;
   /** Sandbox or view, with the workspace at `/workspace`; null: none. */
-  readonly view: ProgramView | null;
+  readonly view: LateView;
   /** Memory, processes, open files, …; default: those of programs. */
   readonly limits?: Partial<Omit<ProgramLimits, 'timeout_ms' | 'output_bytes' | 'total_output_bytes'>>;
   /** Time between TERM and KILL. */
@@ -79,7 +79,8 @@ export async function runInWorkspace(
   asked: WorkspaceRun,
   { watch, signal }: { readonly watch: GroupWatch; readonly signal: AbortSignal },
 ): Promise<ProgramResult> {
-  const { volumes, view, workspaces, killGraceMs = KILL_GRACE_MS } = parts;
+  const { volumes, workspaces, killGraceMs = KILL_GRACE_MS } = parts;
+  const view = await parts.view;
   const { tenant, ownProcesses, network } = asked;
   const { directory, readOnly = false } = workspace;
   if (readOnly && view === null) throw readOnlyWorkspace();

@@ -6,7 +6,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { McpServers, McpTool } from '../../usecases/ports/mcp-servers.ts';
 import { GroupWatch } from '../programs/group-watch.ts';
-import type { ProgramView } from '../programs/view.ts';
+import type { LateView } from '../programs/view.ts';
 import { Connection } from './connection.ts';
 import { lookUpCredentials } from './credentials.ts';
 import { MCP_LIMITS, type McpLimits, type McpLog, type McpServerSettings } from './limits.ts';
@@ -59,7 +59,7 @@ interface McpServerParts {
   readonly workspaces: string;
   readonly watch: GroupWatch;
   /** Sandbox or view of programs; absent or null: none. */
-  readonly view?: ProgramView | null;
+  readonly view?: LateView;
   readonly limits: McpLimits;
   readonly version: string;
 }

@@ -11,7 +11,7 @@ import { type LaunchedProgram, launch } from '../programs/launch.ts';
 import { endRun, recordRun } from '../programs/leftovers.ts';
 import { RUN_MARK, signal } from '../programs/process-table.ts';
 import type { SharedPath } from '../programs/sandbox.ts';
-import { type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
+import { type LateView, type ProgramView, type ViewedProgram, WORKSPACE } from '../programs/view.ts';
 import type { ServerCredentials } from './credentials.ts';
 import type { McpLimits, McpServerSettings } from './limits.ts';
 import type { McpSdk } from './sdk.ts';
@@ -40,7 +40,7 @@ export interface StdioParts {
   readonly run: string;
   readonly watch: GroupWatch;
   /** Sandbox or view of programs; absent or null: none. */
-  readonly view?: ProgramView | null;
+  readonly view?: LateView;
   readonly limits: McpLimits;
   readonly output: ServerLog;
 }
@@ -72,7 +72,7 @@ export class StdioTransport implements Transport {
     await recordRun(workspaces, run);
     let program: LaunchedProgram;
     try {
-      const started = await serverProgram(settings, directory, view);
+      const started = await serverProgram(settings, directory, await view);
       program = await launch({
         ...started,
         directory,

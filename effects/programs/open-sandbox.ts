@@ -1,6 +1,15 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  accessSync,
+  constants,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
@@ -32,7 +41,8 @@ export interface SandboxSettings {
 export type OpenedSandbox = { readonly sandbox: Sandbox } | { readonly sandbox: null; readonly reason: string };
 
 /**
- * Opens the sandbox and tests it with one program. Call it at start. `reason` says what is missing. Throws `invalid_config`
+ * Opens the sandbox and tests it with one program. Call it at start: all before the test is synchronous, so that the program runs
+ * while the caller goes on, which keeps its thread busy. `reason` says what is missing. Throws `invalid_config`
  * for a shared path that does not exist or must not be shared.
  */
 export async function openSandbox(settings: SandboxSettings): Promise<OpenedSandbox> {
@@ -50,19 +60,19 @@ export async function openSandbox(settings: SandboxSettings): Promise<OpenedSand
   const { workspaces, network = 'none', programs } = settings;
   const paths: SharedPath[] = [];
   for (const { path, writable } of settings.paths ?? []) {
-    const source = await realpath(path).catch(() => null);
+    const source = realPath(path);
     if (source === null) throw new SvcError('invalid_config', `${PATHS}: ${path} does not exist on this node`);
     paths.push({ source, path, writable });
   }
   const files = resolve(workspaces, FILES);
   const ids = idsOf(settings.user);
-  const hidden = await Promise.all(settings.hidden.map((path) => realpath(path).catch(() => resolve(path))));
+  const hidden = settings.hidden.map((path) => realPath(path) ?? resolve(path));
   for (const { source } of paths) {
     if (!hidden.some((one) => isUnder(one, source))) continue;
     throw new SvcError('invalid_config', `${PATHS}: ${source} is in a directory of the node that no command may see`);
   }
   try {
-    const filter = await writeFiles(files, isRoot ? ids : SANDBOX_IDS);
+    const filter = writeFiles(files, isRoot ? ids : SANDBOX_IDS);
     const sandbox = new Sandbox({
       bwrap,
       setpriv,
@@ -72,10 +82,10 @@ export async function openSandbox(settings: SandboxSettings): Promise<OpenedSand
       network,
       paths,
       hidden,
-      programs: programs === undefined ? null : await programsAt(resolve(programs)),
+      programs: programs === undefined ? null : programsAt(resolve(programs)),
       give: handOver,
     });
-    await probe(sandbox, files, isRoot ? ids.uid : SANDBOX_IDS.uid);
+    await probe(sandbox, files, isRoot ? ids : null);
     return { sandbox };
   } catch (thrown) {
     return { sandbox: null, reason: reasonOf(thrown) };
@@ -83,15 +93,24 @@ export async function openSandbox(settings: SandboxSettings): Promise<OpenedSand
 }
 
 /** Null if the directory does not exist or the programs' user cannot enter it; its programs are then shared one by one. */
-async function programsAt(path: string): Promise<SharedFile | null> {
-  const source = await realpath(path).catch(() => null);
-  return source === null || !(await maySee(source)) ? null : { source, path };
+function programsAt(path: string): SharedFile | null {
+  const source = realPath(path);
+  return source === null || !maySee(source) ? null : { source, path };
+}
+
+/** Null for a path that does not exist. */
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
 }
 
 /** Whether the programs' user can read a directory. Without root that is the node's own user. */
-export async function maySee(directory: string): Promise<boolean> {
+export function maySee(directory: string): boolean {
   const EVERYBODY = 0o005;
-  return process.getuid?.() !== 0 || ((await stat(directory)).mode & EVERYBODY) === EVERYBODY;
+  return process.getuid?.() !== 0 || (statSync(directory).mode & EVERYBODY) === EVERYBODY;
 }
 
 /** The ids of the setting, unless they are root's. */
@@ -101,37 +120,42 @@ function idsOf(user: string | undefined): Owner {
 }
 
 /** Writes the files for /etc and the filter of system calls. Returns the path of the filter, or null if there is none for this architecture. */
-async function writeFiles(directory: string, { uid, gid }: Owner): Promise<string | null> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+function writeFiles(directory: string, { uid, gid }: Owner): string | null {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const content = {
     passwd: `root:x:0:0:root:/nonexistent:/bin/false\nsvc:x:${uid}:${gid}:svc:${WORKSPACE}:/bin/sh\n`,
     group: `root:x:0:\nsvc:x:${gid}:\n`,
     hosts: '127.0.0.1 localhost svc\n::1 localhost\n',
   };
-  for (const [name, text] of Object.entries(content)) await writeFile(join(directory, name), text, { mode: 0o644 });
+  for (const [name, text] of Object.entries(content)) writeFileSync(join(directory, name), text, { mode: 0o644 });
   const filter = seccompFilter();
   if (filter === null) return null;
-  await writeFile(join(directory, 'seccomp'), filter, { mode: 0o600 });
+  writeFileSync(join(directory, 'seccomp'), filter, { mode: 0o600 });
   return join(directory, 'seccomp');
 }
 
-/** Runs a program that checks its user, its workspace, its network and its process namespace. */
-async function probe(sandbox: Sandbox, files: string, uid: number): Promise<void> {
-  const directory = await mkdtemp(join(files, 'probe-'));
+/**
+ * Runs a program that checks its user, its workspace, its network and its process namespace. On a node that runs as root, `ids` are
+ * the program's: its workspace is given to it at once, and beside it another is given as those of runs are, which starts `chown`.
+ */
+async function probe(sandbox: Sandbox, files: string, ids: Owner | null): Promise<void> {
+  const directory = mkdtempSync(join(files, 'probe-'));
+  const given = mkdtempSync(join(files, 'probe-'));
   try {
-    await sandbox.prepare([directory]);
+    if (ids !== null) lchownSync(directory, ids.uid, ids.gid);
     const look =
       '[ "$(id -u)" = "$0" ] && : > probe && [ "$(grep -c : /proc/net/dev)" = 1 ] && [ $$ -lt 10 ] && echo in';
     const bind = { directory, path: WORKSPACE, readOnly: false };
     const { program, args } = sandbox.through(
-      { program: '/bin/sh', args: ['-c', look, String(uid)] },
+      { program: '/bin/sh', args: ['-c', look, String(ids?.uid ?? SANDBOX_IDS.uid)] },
       [bind],
       WORKSPACE,
     );
-    const { stdout } = await run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: PROBE_MS });
+    const looked = run(program, [...args], { env: { PATH: '/usr/bin:/bin' }, timeout: PROBE_MS });
+    const [{ stdout }] = await Promise.all([looked, sandbox.prepare([given])]);
     if (stdout !== 'in\n') throw new Error('the sandbox differs from the requested one');
   } finally {
-    await rm(directory, { recursive: true, force: true });
+    for (const made of [directory, given]) await rm(made, { recursive: true, force: true });
   }
 }
 

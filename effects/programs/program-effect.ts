@@ -19,6 +19,7 @@ import { supervise } from './supervise.ts';
 import {
   type Bind,
   confined,
+  type LateView,
   type ProgramView,
   type SharedFile,
   type ViewedProgram,
@@ -52,7 +53,7 @@ export interface ProgramEffectOptions {
   /** Volumes of workflows; without it programs with mounts are refused. */
   readonly volumes?: ProcessVolumes;
   /** Sandbox or view; null or absent: none, so no `/workspace` and no read-only volumes. */
-  readonly view?: ProgramView | null;
+  readonly view?: LateView;
 }
 
 const KILL_GRACE_MS = 2_000;
@@ -82,14 +83,15 @@ async function runProgram(
   const { tenant, signal } = context;
   if (!options.allow(tenant)) throw new SvcError('forbidden', 'this tenant may not run programs on the host');
   const program = await findExecutable(baseDirectory, input.path);
-  const { network, readOnly } = confined(options.view ?? null, input.rules ?? CLOSED);
+  const view = (await options.view) ?? null;
+  const { network, readOnly } = confined(view, input.rules ?? CLOSED);
   const run = randomUUID();
   const { execution_id: executionId, limits } = input;
-  const relayed = options.view?.confines === true && network === 'none';
+  const relayed = view?.confines === true && network === 'none';
   const own = await options.nodeVariables?.({ tenant, executionId, lastsMs: limits.timeout_ms, relayed });
   const listener = relayed ? (own?.listener ?? null) : null;
-  const file = await sharedFile(options.view ?? null, baseDirectory, program);
-  const place = await prepare(options, tenant, input, {
+  const file = await sharedFile(view, baseDirectory, program);
+  const place = await prepare({ ...options, view }, tenant, input, {
     program,
     args: input.args,
     readOnly,
@@ -149,7 +151,7 @@ async function sharedFile(view: ProgramView | null, base: string, program: strin
   const real = await realpath(program);
   if (view.hides(real)) throw new SvcError('program_failed', 'the program is in a directory that no program may see');
   const directory = dirname(program);
-  const shared = directory.startsWith(`${resolve(base)}/`) && (await maySee(directory));
+  const shared = directory.startsWith(`${resolve(base)}/`) && maySee(directory);
   if (!shared) return { source: real, path: program };
   return { source: await realpath(directory), path: directory };
 }
@@ -165,7 +167,7 @@ interface Prepared {
 
 /** Prepares the workspace and its volumes, and the command that starts the program there. */
 async function prepare(
-  { workspaces, volumes, view }: ProgramEffectOptions,
+  { workspaces, volumes, view }: ProgramEffectOptions & { readonly view: ProgramView | null },
   tenant: string,
   { execution_id, mounts = [] }: ProgramInput,
   { view: how, readOnly, ...program }: ViewedProgram & { readonly view: ViewOptions; readonly readOnly: boolean },
@@ -178,7 +180,7 @@ async function prepare(
   const workspace = own ?? (await beforeStart(createWorkspace(workspaces, tenant, execution_id)));
   if (own !== undefined) await beforeStart(makeTemporary(own));
   const guard = volumes === undefined || opened.length === 0 ? undefined : volumeGuard(volumes, tenant, opened);
-  if (view === undefined || view === null) {
+  if (view === null) {
     await linkMounts(workspace, opened);
     return { workspace, seen: workspace, start: program, guard };
   }
