@@ -18,7 +18,7 @@ import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { inBatches } from './support/batches.ts';
 import { buildPrograms } from './support/built-programs.ts';
-import { YOUNG_GENERATION } from './support/child-program.ts';
+import { ROOMY_HEAP } from './support/child-program.ts';
 import { buildMongo } from './support/ferretdb.ts';
 import { collectTimes, type FileTime } from './support/file-times.ts';
 import { withFilesInMemory } from './support/files-in-memory.ts';
@@ -105,7 +105,7 @@ if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) {
 const machineBefore = machineSeconds();
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
-const options = [...YOUNG_GENERATION, '--import', new URL('./deadline.ts', import.meta.url).href];
+const options = [...ROOMY_HEAP, '--import', new URL('./deadline.ts', import.meta.url).href];
 const MOST_MINUTES = flags.includes('--long') ? 60 : 20;
 const stream = run({ files: inBatches(files), concurrency: LANES, timeout: MOST_MINUTES * 60_000, execArgv: options });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');

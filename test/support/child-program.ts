@@ -5,8 +5,11 @@ import { builtProgram } from './built-programs.ts';
 
 /** Environment with the compiled modules, so that a program is up in half the time: tests start hundreds. */
 export const COMPILED = { NODE_COMPILE_CACHE: new URL('../../.cache/compiled', import.meta.url).pathname } as const;
-/** Loading the product fills the young generation of its default size several times: a tenth of a start's processor time. */
-export const YOUNG_GENERATION = ['--min-semi-space-size=32', '--max-semi-space-size=32'];
+/**
+ * Loading the product fills the young generation of its default size several times: a tenth of a start's processor time.
+ * Then the old one grows past its first limit and is marked, another tenth in a program that lives for seconds.
+ */
+export const ROOMY_HEAP = ['--min-semi-space-size=32', '--max-semi-space-size=32', '--initial-old-space-size=256'];
 const LOG_CHARS = 60_000;
 
 export interface ChildProgramParts<Ready> {
@@ -53,7 +56,7 @@ export class ChildProgram<Ready> {
     const { args, env, stderr = 'pipe', user } = this.#parts;
     // Settings of the machine must not reach a test's node.
     const { PATH, HOME } = process.env;
-    const child = spawn(process.execPath, [...YOUNG_GENERATION, ...args.map(builtProgram)], {
+    const child = spawn(process.execPath, [...ROOMY_HEAP, ...args.map(builtProgram)], {
       env: { PATH, HOME, NODE_NO_WARNINGS: '1', ...COMPILED, ...env },
       stdio: ['ignore', 'pipe', stderr],
       ...user,

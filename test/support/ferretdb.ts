@@ -107,7 +107,11 @@ async function build(): Promise<string> {
 
 /** The pipe on stdin ends the server together with this process, however that ends. */
 async function launch(program: string, port: number, directory: string): Promise<ChildProcess> {
-  const server = spawn(program, [`127.0.0.1:${port}`, directory], { stdio: ['pipe', 'ignore', 'pipe'] });
+  const server = spawn(program, [`127.0.0.1:${port}`, directory], {
+    // Of its small heap every fifth of its processor time would go to collecting garbage.
+    env: { ...process.env, GOGC: '400' },
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
   let log = '';
   server.stderr?.on('data', (chunk: Buffer) => {
     log = (log + chunk.toString()).slice(-4_000);
