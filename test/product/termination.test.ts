@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { type Followed, followExecution, isFinal, type SeenEvent } from '../kill/follower.ts';
 import { mongoMissing, startMongo } from '../support/ferretdb.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
@@ -31,8 +31,10 @@ while :; do sleep 1; done
 interface Surroundings extends AsyncDisposable {
   readonly redis: RedisServer;
   readonly directory: string;
-  /** A node of the fleet that holds its share. */
+  /** A node of the fleet that holds its share: the one that an earlier test left running, else a new one. */
   node(): Promise<ProductNode>;
+  /** Two of them, each with its share. */
+  pair(): Promise<readonly [ProductNode, ProductNode]>;
   /** Deploys a program; answers the agent's id. */
   program(node: ProductNode, name: string, text: string): Promise<string>;
   /** Process ids of the runs of a program so far. */
@@ -47,18 +49,27 @@ async function openSurroundings(): Promise<Surroundings> {
   // Programs tell ids of their processes, which inside a sandbox are other ones.
   const runtime = { host_commands: { sandbox: 'off' } };
   const spec = { runtime, kernel: { partitions: 32 }, stores: { redis: redis.url, mongodb: mongo.uri } };
+  const running = (): readonly ProductNode[] => nodes.filter(({ process: { exitCode } }) => exitCode === null);
+  const started = async (): Promise<ProductNode> => {
+    const node = await ProductNode.start({ spec });
+    nodes.push(node);
+    return node;
+  };
+  const sharing = () =>
+    waitUntil('every node holds its share', async () => (await Promise.all(running().map(holdsSome))).every(Boolean));
+  const one = async (): Promise<ProductNode> => {
+    const node = running()[0] ?? (await started());
+    await sharing();
+    return node;
+  };
   return {
     redis,
     directory,
-    async node() {
-      const node = await ProductNode.start({ spec });
-      nodes.push(node);
-      await waitUntil('every node holds its share', async () =>
-        (await Promise.all(nodes.filter(({ process: { exitCode } }) => exitCode === null).map(holdsSome))).every(
-          Boolean,
-        ),
-      );
-      return node;
+    node: one,
+    async pair() {
+      const pair = [await one(), await started()] as const;
+      await sharing();
+      return pair;
     },
     async program(node, name, text) {
       const path = join(directory, `${name}.sh`);
@@ -106,83 +117,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a node that is stopped under load stops in order, and nothing is lost', {
-  skip,
-  timeout: 120_000,
-}, async (t) => {
-  await using setup = await openSurroundings();
-  const [leaving, staying] = [await setup.node(), await setup.node()];
-  const model = await leaving.deploy(agentYaml('talker'));
-  const program = await setup.program(leaving, 'worker', PROGRAM);
-  const ids = await Promise.all(
-    Array.from({ length: STREAMS }, (_, at) => (at % 2 === 0 ? leaving : staying).run(model, 'slow')),
-  );
-  ids.push(...(await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '3')))));
-
-  // A load balancer in front of both: it sends nobody to a node that ends.
-  let front = leaving;
-  const seen = new Map(ids.map((id) => [id, 0]));
-  const ended = new Set<string>();
-  const following = ids.map((id) =>
-    followExecution(id, {
-      url: async () => front.url,
-      onEvent(event) {
-        seen.set(id, event.seq);
-        if (isFinal(event)) ended.add(id);
-      },
-      signal: t.signal,
-    }),
-  );
-  await waitUntil('every client is in the middle of its stream', () =>
-    ids.slice(0, STREAMS).every((id) => (seen.get(id) ?? 0) >= 5),
-  );
-  await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4);
-
-  const under = ids.slice(0, STREAMS).map((id) => !ended.has(id));
-  assert.ok(under.includes(true), 'executions are under way');
-  const ending = terminate(leaving);
-  front = staying;
-  const { code, tookMs } = await ending;
-  assert.equal(code, 0, leaving.process.log);
-  t.diagnostic(`ended ${tookMs} ms after SIGTERM, with ${ids.length} executions and their streams under way`);
-
-  const followed: Followed[] = await Promise.all(following);
-  for (const [at, { events, connections }] of followed.entries()) {
-    assert.equal(events.at(-1)?.name, 'execution_completed', `execution ${at}`);
-    if (at < STREAMS) assert.equal(piecesOf(events), String(events.at(-1)?.payload.final_output), `execution ${at}`);
-    // The client counts: a number that is missing or comes twice is an error of its own.
-    if (under[at]) assert.ok(connections >= 2, 'it went on at the other node');
-  }
-  assert.equal((await setup.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
-});
-
-test('a program that does not end is killed in time, and goes on elsewhere as one in doubt', {
-  skip,
-  timeout: 120_000,
-}, async (t) => {
-  await using setup = await openSurroundings();
-  const [leaving, staying] = [await setup.node(), await setup.node()];
-  const program = await setup.program(leaving, 'stubborn', STUBBORN);
-  const id = await leaving.run(program, 'x');
-  await waitUntil('it runs', async () => (await setup.runs('stubborn')).length === 1);
-  // Effects run on any node: the one that has it is the one to end.
-  const runner = (await isRunning(leaving)) ? leaving : staying;
-  const other = runner === leaving ? staying : leaving;
-  const { code, tookMs } = await terminate(runner);
-  assert.equal(code, 0, runner.process.log);
-  t.diagnostic(`ended ${tookMs} ms after SIGTERM, with a program that ignores it`);
-  const [first = 0] = await setup.runs('stubborn');
-  assert.equal(isAlive(first), false, 'the program ended with its node');
-  const [, second = 0] = await waitUntil('it is run again', async () => {
-    const runs = await setup.runs('stubborn');
-    return runs.length === 2 && runs;
-  });
-  assert.equal((await other.statusOf(id)).in_doubt, 1);
-  assert.equal((await other.call('POST', `/v1/executions/${id}/cancel`)).status, 200);
-  await waitUntil('it is cancelled', async () => (await other.statusOf(id)).status === 'cancelled');
-  await waitUntil('the program is gone', () => !isAlive(second));
-});
-
 /** What the model said, as the client put it together. */
 const piecesOf = (events: readonly SeenEvent[]): string =>
   events
@@ -195,45 +129,123 @@ async function isRunning(node: ProductNode): Promise<boolean> {
   return Number(objectOf(JSON.stringify(body.node)).running_effects) > 0;
 }
 
-test('a second SIGTERM ends a node at once', { skip, timeout: 60_000 }, async () => {
-  await using setup = await openSurroundings();
-  const node = await setup.node();
-  const program = await setup.program(node, 'stubborn', STUBBORN);
-  await node.run(program, 'x');
-  await waitUntil('it runs', async () => (await setup.runs('stubborn')).length === 1);
-  const { pid } = node.process;
-  process.kill(pid, 'SIGTERM');
-  await waitUntil('the first is acted upon', () =>
-    fetch(`${node.url}/health/live`).then(
-      () => false,
-      () => true,
-    ),
-  );
-  assert.ok(isAlive(pid), 'the program holds its end up');
-  const began = performance.now();
-  process.kill(pid, 'SIGTERM');
-  await waitUntil('the node to end', () => node.process.exitCode !== null);
-  assert.ok(performance.now() - began < 1_000);
-  assert.equal(node.process.exitCode, 1, 'it did not end in order, and says so');
-  const [run = 0] = await setup.runs('stubborn');
-  await waitUntil('the program is gone too', () => !isAlive(run));
-});
+describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => {
+  let setup: Surroundings;
+  before(async () => {
+    setup = await openSurroundings();
+  });
+  after(() => setup?.[Symbol.asyncDispose]());
 
-test('without Redis a node still stops in time, and its runs go on when Redis is back', {
-  skip,
-  timeout: 120_000,
-}, async (t) => {
-  await using setup = await openSurroundings();
-  const node = await setup.node();
-  const agent = await node.deploy(agentYaml('talker'));
-  const ids = await Promise.all(Array.from({ length: 8 }, () => node.run(agent, 'slow')));
-  await setup.redis.kill();
-  const { code, tookMs } = await terminate(node);
-  assert.equal(code, 0, node.process.log);
-  t.diagnostic(`ended ${tookMs} ms after SIGTERM, without Redis`);
-  await setup.redis.restart();
-  const next = await setup.node();
-  for (const id of ids) {
-    await waitUntil(`execution ${id} to end`, async () => (await next.statusOf(id)).status === 'completed', 30_000);
-  }
+  test('a node that is stopped under load stops in order, and nothing is lost', {
+    timeout: 120_000,
+  }, async (t) => {
+    const [leaving, staying] = await setup.pair();
+    const model = await leaving.deploy(agentYaml('talker'));
+    const program = await setup.program(leaving, 'worker', PROGRAM);
+    const ids = await Promise.all(
+      Array.from({ length: STREAMS }, (_, at) => (at % 2 === 0 ? leaving : staying).run(model, 'slow')),
+    );
+    ids.push(...(await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '3')))));
+
+    // A load balancer in front of both: it sends nobody to a node that ends.
+    let front = leaving;
+    const seen = new Map(ids.map((id) => [id, 0]));
+    const ended = new Set<string>();
+    const following = ids.map((id) =>
+      followExecution(id, {
+        url: async () => front.url,
+        onEvent(event) {
+          seen.set(id, event.seq);
+          if (isFinal(event)) ended.add(id);
+        },
+        signal: t.signal,
+      }),
+    );
+    await waitUntil('every client is in the middle of its stream', () =>
+      ids.slice(0, STREAMS).every((id) => (seen.get(id) ?? 0) >= 5),
+    );
+    await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4);
+
+    const under = ids.slice(0, STREAMS).map((id) => !ended.has(id));
+    assert.ok(under.includes(true), 'executions are under way');
+    const ending = terminate(leaving);
+    front = staying;
+    const { code, tookMs } = await ending;
+    assert.equal(code, 0, leaving.process.log);
+    t.diagnostic(`ended ${tookMs} ms after SIGTERM, with ${ids.length} executions and their streams under way`);
+
+    const followed: Followed[] = await Promise.all(following);
+    for (const [at, { events, connections }] of followed.entries()) {
+      assert.equal(events.at(-1)?.name, 'execution_completed', `execution ${at}`);
+      if (at < STREAMS) assert.equal(piecesOf(events), String(events.at(-1)?.payload.final_output), `execution ${at}`);
+      // The client counts: a number that is missing or comes twice is an error of its own.
+      if (under[at]) assert.ok(connections >= 2, 'it went on at the other node');
+    }
+    assert.equal((await setup.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
+  });
+
+  test('a program that does not end is killed in time, and goes on elsewhere as one in doubt', {
+    timeout: 120_000,
+  }, async (t) => {
+    const [leaving, staying] = await setup.pair();
+    const program = await setup.program(leaving, 'stubborn', STUBBORN);
+    const id = await leaving.run(program, 'x');
+    await waitUntil('it runs', async () => (await setup.runs('stubborn')).length === 1);
+    // Effects run on any node: the one that has it is the one to end.
+    const runner = (await isRunning(leaving)) ? leaving : staying;
+    const other = runner === leaving ? staying : leaving;
+    const { code, tookMs } = await terminate(runner);
+    assert.equal(code, 0, runner.process.log);
+    t.diagnostic(`ended ${tookMs} ms after SIGTERM, with a program that ignores it`);
+    const [first = 0] = await setup.runs('stubborn');
+    assert.equal(isAlive(first), false, 'the program ended with its node');
+    const [, second = 0] = await waitUntil('it is run again', async () => {
+      const runs = await setup.runs('stubborn');
+      return runs.length === 2 && runs;
+    });
+    assert.equal((await other.statusOf(id)).in_doubt, 1);
+    assert.equal((await other.call('POST', `/v1/executions/${id}/cancel`)).status, 200);
+    await waitUntil('it is cancelled', async () => (await other.statusOf(id)).status === 'cancelled');
+    await waitUntil('the program is gone', () => !isAlive(second));
+  });
+
+  test('without Redis a node still stops in time, and its runs go on when Redis is back', {
+    timeout: 120_000,
+  }, async (t) => {
+    const node = await setup.node();
+    const agent = await node.deploy(agentYaml('talker'));
+    const ids = await Promise.all(Array.from({ length: 8 }, () => node.run(agent, 'slow')));
+    await setup.redis.kill();
+    const { code, tookMs } = await terminate(node);
+    assert.equal(code, 0, node.process.log);
+    t.diagnostic(`ended ${tookMs} ms after SIGTERM, without Redis`);
+    await setup.redis.restart();
+    const next = await setup.node();
+    for (const id of ids) {
+      await waitUntil(`execution ${id} to end`, async () => (await next.statusOf(id)).status === 'completed', 30_000);
+    }
+  });
+
+  test('a second SIGTERM ends a node at once', { timeout: 60_000 }, async () => {
+    const node = await setup.node();
+    const program = await setup.program(node, 'deaf', STUBBORN);
+    await node.run(program, 'x');
+    await waitUntil('it runs', async () => (await setup.runs('deaf')).length === 1);
+    const { pid } = node.process;
+    process.kill(pid, 'SIGTERM');
+    await waitUntil('the first is acted upon', () =>
+      fetch(`${node.url}/health/live`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    assert.ok(isAlive(pid), 'the program holds its end up');
+    const began = performance.now();
+    process.kill(pid, 'SIGTERM');
+    await waitUntil('the node to end', () => node.process.exitCode !== null);
+    assert.ok(performance.now() - began < 1_000);
+    assert.equal(node.process.exitCode, 1, 'it did not end in order, and says so');
+    const [run = 0] = await setup.runs('deaf');
+    await waitUntil('the program is gone too', () => !isAlive(run));
+  });
 });
