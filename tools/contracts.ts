@@ -1,4 +1,6 @@
 import type { ToolContract } from '../manifests/tool/contract.ts';
+import { SvcError } from '../runtime/errors.ts';
+import { Lazy } from '../runtime/kit/lazy.ts';
 import type { LateManagement } from '../usecases/management.ts';
 import type { ToolCommands } from '../usecases/ports/commands.ts';
 import { cmdRun, commandTools } from './command/tools.ts';
@@ -7,7 +9,6 @@ import { FILE_CONTRACTS } from './files/contracts.ts';
 import { fileTools } from './files/file-tools.ts';
 import type { FilePorts } from './files/places.ts';
 import { MANAGEMENT_CONTRACTS } from './management/contracts.ts';
-import { lateManagementTools } from './management/late-tools.ts';
 import type { Tool } from './tool.ts';
 import { WEB_CONTRACTS, type WebPorts, webTools } from './web/tools.ts';
 
@@ -47,4 +48,20 @@ export function createBuiltInTools({ files, web, commands, listing, management }
     ...discoveryTools(listing),
     ...(management === undefined ? [] : lateManagementTools(management, listing)),
   ];
+}
+
+/** The management tools. Their handlers are loaded by the first call, so that an idle node does not hold them. */
+function lateManagementTools(late: LateManagement, listing: Listing): Tool[] {
+  const handlers = new Lazy(async () => {
+    const { managementTools } = await import('./management/tools.ts');
+    return new Map(managementTools(late, listing).map((tool) => [tool.contract.name, tool]));
+  });
+  return MANAGEMENT_CONTRACTS.map((contract) => ({
+    contract,
+    async run(given, call) {
+      const tool = (await handlers.get()).get(contract.name);
+      if (tool === undefined) throw new SvcError('internal', `${contract.name} has no handler`);
+      return tool.run(given, call);
+    },
+  }));
 }
