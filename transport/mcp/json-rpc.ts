@@ -7,7 +7,7 @@ export const INVALID_REQUEST = -32_600;
 
 export const INVALID_PARAMS = -32_602;
 
-const INTERNAL_ERROR = -32_603;
+export const INTERNAL_ERROR = -32_603;
 
 /** An error answer: the SDK sends `code`, `message` and `data` of a thrown error. */
 export class RpcError extends Error {

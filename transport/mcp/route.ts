@@ -9,7 +9,15 @@ import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
 import { CALL_ACCESS } from '../rest/routes/tools.ts';
-import { INVALID_PARAMS, INVALID_REQUEST, type OnBug, PARSE_ERROR, RpcError, rpcErrorOf } from './json-rpc.ts';
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  type OnBug,
+  PARSE_ERROR,
+  RpcError,
+  rpcErrorOf,
+} from './json-rpc.ts';
 import { INSTRUCTIONS, listedPrompts, promptText } from './prompts.ts';
 import { listedResources, listedTemplates, resourceRead } from './resources.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
@@ -18,6 +26,9 @@ import { answeredCall, callTool, inItsTrace, type ToolRequest } from './tool-cal
 
 /** Largest body, bytes: the arguments of one call and their envelope. */
 const BODY_BYTES = 4 * 1024 * 1024;
+
+/** Most characters of the text that says why parameters are refused. */
+const REFUSED_CHARS = 300;
 
 const TEXT_PROBLEMS: readonly ErrorCode[] = ['invalid_argument', 'payload_too_large'];
 
@@ -170,10 +181,26 @@ async function takenBySdk(parts: McpParts, { headers, message, caller, version, 
     const response = await transport.handleRequest(request, { parsedBody: message });
     const [call] = calls;
     if (call !== undefined) return call;
-    return { status: response.status, type: response.headers.get('content-type'), text: await response.text() };
+    const text = await response.text();
+    const refused = text.includes(`"code":${INTERNAL_ERROR}`) ? refusedParams(sdk, message) : null;
+    return { status: response.status, type: response.headers.get('content-type'), text: refused ?? text };
   } finally {
     await server.close();
   }
+}
+
+/**
+ * The answer to a request whose parameters its schema refuses; null when it takes them. The SDK answers with an internal
+ * error and all that its schema says.
+ */
+function refusedParams(sdk: McpSdk, message: Json): string | null {
+  if (message === null || typeof message !== 'object' || Array.isArray(message)) return null;
+  const { id, method } = message;
+  const schema = sdk.requests.find(({ shape }) => shape.method.value === method);
+  const issue = schema?.safeParse(message).error?.issues[0];
+  if (issue === undefined || id === undefined) return null;
+  const text = `Invalid params: ${issue.path.join('.')}: ${issue.message}`.slice(0, REFUSED_CHARS);
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: INVALID_PARAMS, message: text } });
 }
 
 async function withRpcErrors<Result>(onBug: OnBug, handle: () => Promise<Result>): Promise<Result> {

@@ -27,6 +27,17 @@ async function load() {
     ListPromptsRequestSchema: types.ListPromptsRequestSchema,
     GetPromptRequestSchema: types.GetPromptRequestSchema,
     ContentBlockSchema: types.ContentBlockSchema,
+    /** Of all requests that the server handles with parameters. */
+    requests: [
+      types.ListToolsRequestSchema,
+      types.CallToolRequestSchema,
+      types.ListResourcesRequestSchema,
+      types.ListResourceTemplatesRequestSchema,
+      types.ReadResourceRequestSchema,
+      types.ListPromptsRequestSchema,
+      types.GetPromptRequestSchema,
+      types.InitializeRequestSchema,
+    ],
   };
 }
 

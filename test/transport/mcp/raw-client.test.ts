@@ -84,6 +84,27 @@ describe('a client written by hand, against /mcp', () => {
     assert.equal((await post(at.url, rpc('sampling/createMessage'))).body.error.code, -32_601);
   });
 
+  test('parameters of the wrong shape are refused as such, in one line, and are no error of the node', async () => {
+    const wrong: [method: string, params: unknown, text: RegExp][] = [
+      ...[null, [], 'x', 5].map((given): [string, unknown, RegExp] => [
+        'tools/call',
+        { name: 'wild.echo', arguments: given },
+        /^Invalid params: params\.arguments: .+$/,
+      ]),
+      ['tools/call', { arguments: {} }, /^Invalid params: params\.name: .+$/],
+      ['tools/call', undefined, /^Invalid params: params: .+$/],
+      ['tools/list', { cursor: 7 }, /^Invalid params: params\.cursor: .+$/],
+      ['resources/read', {}, /^Invalid params: params\.uri: .+$/],
+      ['prompts/get', { name: 'x', arguments: { a: 1 } }, /^Invalid params: params\.arguments\.a: .+$/],
+      ['initialize', {}, /^Invalid params: params\.protocolVersion: .+$/],
+    ];
+    for (const [method, params, text] of wrong) {
+      const { status, body } = await post(at.url, { jsonrpc: '2.0', id: 'a', method, params });
+      assert.deepEqual([status, body.id, body.error?.code], [200, 'a', -32_602], `${method} ${JSON.stringify(params)}`);
+      assert.match(body.error.message, text);
+    }
+  });
+
   test('an error of a tool is a result with isError', async () => {
     const { body } = await post(at.url, callOf('wild.error'));
     assert.equal(body.result.isError, true);
