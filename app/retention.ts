@@ -44,7 +44,7 @@ export function retentionOf(parts: {
     neededOf: (tenant, addresses) => needed(tenant, addresses),
     forget: keysOf(documents),
     onSwept: (swept) =>
-      logger.info({ event: 'retention_swept', ...swept }, 'retention removed what was too old or too much'),
+      logger.info({ event: 'retention_swept', ...swept }, 'retention removed data above its limits of age or size'),
   };
 }
 

@@ -83,7 +83,10 @@ export class RunLog implements Meter {
   ): void {
     this.#inner.turnFailed(address, outcome, about);
     const fields = { event: `turn_${outcome}`, ...runOf(address), trace: about.trace, error: short(about.error) };
-    this.#logger.warn(fields, outcome === 'retried' ? 'a turn failed and is retried' : 'a message is a dead letter');
+    this.#logger.warn(
+      fields,
+      outcome === 'retried' ? 'a turn failed and is retried' : 'a message became a dead letter',
+    );
   }
 
   runEnded(kind: string, status: string, ms: number, about: RunAbout): void {

@@ -9,8 +9,8 @@ const MOST = 200;
 const ENGINE = 'engine:docker';
 
 /**
- * What a node can run beside its tags, as tags: `model:ALIAS`, `mcp:SERVER`, `engine:docker`. An alias that is no tag is left
- * out; agents do not need it as one either.
+ * What a node can run beside its tags, as tags: `model:ALIAS`, `mcp:SERVER`, `engine:docker`. Without those aliases that
+ * cannot be tags: they are not among the needs of agents either.
  */
 export function capabilitiesOf(
   { llm_providers, mcp_servers }: NodeSettings,

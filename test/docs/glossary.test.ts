@@ -23,13 +23,15 @@ const firstCells = (text: string): string[] =>
   [...text.matchAll(/^\| (?!Term|Word|---)([^|]+) \|/gm)].map(([, cell = '']) => cell);
 const entries = firstCells(terms);
 const refused = firstCells(refusals).flatMap((cell) => cell.split(', '));
-const pattern = new RegExp(`\\b(?:${refused.join('|')})\\b`, 'gi');
+/** Between two words of a refused phrase, which a line break and the mark of a comment may separate. */
+const GAP = '\\s+(?:(?:\\*|//|--)\\s+)?';
+const pattern = new RegExp(`\\b(?:${refused.map((phrase) => phrase.replaceAll(' ', GAP)).join('|')})\\b`, 'gi');
 
 /** Places of refused words in a text, as `where:line word`. */
 const foundIn = (where: string, text: string): string[] =>
-  text
-    .split('\n')
-    .flatMap((line, index) => [...line.matchAll(pattern)].map(([word]) => `${where}:${index + 1} ${word}`));
+  [...text.matchAll(pattern)].map(
+    ({ 0: found, index }) => `${where}:${text.slice(0, index).split('\n').length} ${found.replaceAll(/\s+/g, ' ')}`,
+  );
 
 /** Titles of tests that a page quotes belong to the tests. */
 const ownWords = (text: string): string => text.replaceAll(/“[^”]*”/g, (quoted) => quoted.replaceAll(/[^\n]/g, ' '));
@@ -95,7 +97,7 @@ describe('docs/glossary.md', () => {
   });
 
   test('refuses them in comments of the product', () => {
-    const files = productFiles('.ts', '.lua');
+    const files = productFiles('.ts', '.lua', '.proto');
     const found = files.flatMap((file) => foundIn(file, commentsOf(readFileSync(file, 'utf8'))));
     assert.deepEqual(found, []);
   });

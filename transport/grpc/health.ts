@@ -59,7 +59,7 @@ export function addHealth(server: Server, parts: HealthParts): void {
       look('').then(
         (serving) =>
           answer(null, { statuses: Object.fromEntries(services.map((name) => [name, { status: serving }])) }),
-        (error: unknown) => parts.logger.error({ err: error }, 'health list failed'),
+        (error: unknown) => parts.logger.error({ err: error }, 'the list of the health service could not be answered'),
       );
     },
     watch: (call: ServerWritableStream<HealthRequest, HealthAnswer>) => {

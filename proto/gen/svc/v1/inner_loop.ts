@@ -845,9 +845,8 @@ export const ToolCall: MessageFns<ToolCall> = {
 export type InnerLoopService = typeof InnerLoopService;
 export const InnerLoopService = {
   /**
-   * Answers when the loop has a final answer or needs a command run. A call that was cut off is made again with the same
-   * request and gets the same answer. Model and tool errors are statuses; errors of single tool calls are not, the model
-   * is told of them.
+   * Answers when the loop has a final answer or needs a command run. After a lost connection, send the same request again:
+   * it gets the same answer. Errors that end the loop are statuses; the error of a single tool call goes to the model.
    */
   generate: {
     path: "/svc.v1.InnerLoop/Generate" as const,
@@ -862,18 +861,16 @@ export const InnerLoopService = {
 
 export interface InnerLoopServer extends UntypedServiceImplementation {
   /**
-   * Answers when the loop has a final answer or needs a command run. A call that was cut off is made again with the same
-   * request and gets the same answer. Model and tool errors are statuses; errors of single tool calls are not, the model
-   * is told of them.
+   * Answers when the loop has a final answer or needs a command run. After a lost connection, send the same request again:
+   * it gets the same answer. Errors that end the loop are statuses; the error of a single tool call goes to the model.
    */
   generate: handleUnaryCall<GenerateRequest, GenerateResponse>;
 }
 
 export interface InnerLoopClient extends Client {
   /**
-   * Answers when the loop has a final answer or needs a command run. A call that was cut off is made again with the same
-   * request and gets the same answer. Model and tool errors are statuses; errors of single tool calls are not, the model
-   * is told of them.
+   * Answers when the loop has a final answer or needs a command run. After a lost connection, send the same request again:
+   * it gets the same answer. Errors that end the loop are statuses; the error of a single tool call goes to the model.
    */
   generate(
     request: GenerateRequest,

@@ -2946,7 +2946,8 @@ export const SvcRuntimeService = {
   /**
    * Runs an agent with iterative refinement and streams its events. The end of the call, by cancel, deadline or a lost
    * connection, ends the stream and never the execution: response metadata svc-execution-id names it, to follow it over
-   * REST. Ends RESOURCE_EXHAUSTED when no iteration was accepted, after the event that says so; other runs end OK.
+   * REST. A run that completes ends OK. Any other ends, after execution_failed, with the status of its error, such as
+   * RESOURCE_EXHAUSTED when no iteration was accepted.
    */
   executeAgent: {
     path: "/svc.runtime.v1.SvcRuntime/ExecuteAgent" as const,
@@ -3039,7 +3040,8 @@ export interface SvcRuntimeServer extends UntypedServiceImplementation {
   /**
    * Runs an agent with iterative refinement and streams its events. The end of the call, by cancel, deadline or a lost
    * connection, ends the stream and never the execution: response metadata svc-execution-id names it, to follow it over
-   * REST. Ends RESOURCE_EXHAUSTED when no iteration was accepted, after the event that says so; other runs end OK.
+   * REST. A run that completes ends OK. Any other ends, after execution_failed, with the status of its error, such as
+   * RESOURCE_EXHAUSTED when no iteration was accepted.
    */
   executeAgent: handleServerStreamingCall<ExecuteAgentRequest, ExecutionEvent>;
   /** Runs a shell command on the orchestrator host. */
@@ -3062,7 +3064,8 @@ export interface SvcRuntimeClient extends Client {
   /**
    * Runs an agent with iterative refinement and streams its events. The end of the call, by cancel, deadline or a lost
    * connection, ends the stream and never the execution: response metadata svc-execution-id names it, to follow it over
-   * REST. Ends RESOURCE_EXHAUSTED when no iteration was accepted, after the event that says so; other runs end OK.
+   * REST. A run that completes ends OK. Any other ends, after execution_failed, with the status of its error, such as
+   * RESOURCE_EXHAUSTED when no iteration was accepted.
    */
   executeAgent(request: ExecuteAgentRequest, options?: Partial<CallOptions>): ClientReadableStream<ExecutionEvent>;
   executeAgent(
