@@ -6,20 +6,19 @@ import { OPERATIONS } from '../../../usecases/operations.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf, keyedCallerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
-import { deployAgentRoute, exportAgentRoute, validateAgentRoute } from './agents.ts';
 import { clusterRoutes } from './cluster.ts';
 import { dashboardRoutes } from './dashboard.ts';
 import { executeRoutes, generateRoutes } from './execute.ts';
 import { streamExecutionRoute, streamWorkflowRoutes } from './execution-streams.ts';
 import { feedRoute } from './feed.ts';
 import { jwksRoute, openapiRoute, protectedResourceRoute } from './jwks.ts';
+import { agentManifestRoutes, workflowManifestRoutes } from './manifests.ts';
 import { sealRoutes } from './seal.ts';
 import { stimulusRoutes } from './stimuli.ts';
 import { tapRoute } from './tap.ts';
 import { toolRoutes } from './tools.ts';
 import { traceRoutes } from './traces.ts';
 import { volumeFileRoutes } from './volume-files.ts';
-import { workflowRoutes } from './workflows.ts';
 
 const Alive = z.object({ status: z.literal('ok') }).meta({ id: 'Alive' });
 
@@ -66,13 +65,11 @@ const ROUTES: readonly ((app: RestApp, parts: RestParts) => void)[] = [
   healthRoutes,
   healthReadyRoute,
   operationRoutes,
-  deployAgentRoute,
-  exportAgentRoute,
-  validateAgentRoute,
+  agentManifestRoutes,
   streamExecutionRoute,
   generateRoutes,
   executeRoutes,
-  workflowRoutes,
+  workflowManifestRoutes,
   streamWorkflowRoutes,
   feedRoute,
   stimulusRoutes,
