@@ -65,7 +65,7 @@ export function serveRole<Question, Answer>(
       process.exit(1);
     });
   });
-  // Whoever drove it is gone.
+  // The process that drove it has ended.
   process.once('disconnect', () => process.exit(1));
   process.send?.({ ready: true });
 }

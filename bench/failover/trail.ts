@@ -7,7 +7,7 @@ export interface Trail {
   readonly again: number;
   /** Begun again under an attempt number that had begun before; null where a peer numbers no attempts. */
   readonly silent: number | null;
-  /** Steps that nobody ever began. */
+  /** Steps that no one ever began. */
   readonly lost: number;
 }
 

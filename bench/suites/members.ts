@@ -52,7 +52,7 @@ export async function members(plan: Plan): Promise<Section> {
     title: 'Who is there: nodes of a fleet',
     text: [
       table([...head, 'fleet at rest, % of a core', 'a node comes or goes: all look, ms'], rows),
-      `CPU of Redis. Each node renews its lease and looks every ${RENEW_MS / 1_000} s; a look reads all members only when somebody came, went or changed.`,
+      `CPU of Redis. Each node renews its lease and looks every ${RENEW_MS / 1_000} s; a look reads all members only when a node came, went or changed.`,
     ].join('\n\n'),
   };
 }

@@ -36,7 +36,7 @@ interface Installation extends AsyncDisposable {
 interface Figures {
   readonly heaps: readonly { readonly waiting: number; readonly megabytes: readonly number[] }[];
   readonly wakeMs: readonly number[];
-  /** Of the same moments: one call over REST that asks nobody, and a round trip to the store where it is elsewhere. */
+  /** Of the same moments: one call over REST that asks no one, and a round trip to the store where it is elsewhere. */
   readonly callMs: readonly number[];
   readonly pingMs: readonly number[];
   readonly atOnce: { readonly answers: number; readonly answeredMs: number; readonly endedMs: number };

@@ -17,7 +17,7 @@ import type { WorkflowPeer } from './peer.ts';
 import { runWorkflow } from './run-workflow.ts';
 
 /**
- * Where the worker's documents are. Beside a node on Redis they are in MongoDB, whose fsyncs stop nobody's event loop;
+ * Where the worker's documents are. Beside a node on Redis they are in MongoDB, whose fsyncs stop no one's event loop;
  * SQLite stands for it in memory, where it has none.
  */
 const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

@@ -7,7 +7,7 @@ export interface UnderAttack {
   /** Longest turn of the event loop in CPU ms. */
   readonly heldMs: number;
   readonly grownMiB: number;
-  /** Of somebody else's calls meanwhile. */
+  /** Of someone else's calls meanwhile. */
   readonly calls: number;
   readonly failed: number;
   readonly p99Ms: number;

@@ -8,7 +8,7 @@ import { PageClient } from '../transport/cluster/page.ts';
 import type { AttackedNode } from './attacked-node.ts';
 import { AGENT, deploy } from './cases.ts';
 
-/** Somebody whom the node admits, so that what it sends is read. */
+/** Someone whom the node admits, so that what it sends is read. */
 export interface FuzzedCaller {
   readonly address: string;
   readonly headers: Readonly<Record<string, string>>;

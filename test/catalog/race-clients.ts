@@ -91,7 +91,7 @@ export async function assertLogged(history: readonly RaceOperation[], doors: rea
     const answered = made.map(({ call, subject }) => changeOf(call, subject));
     for (const event of log.map(eventOf)) {
       const found = answered.indexOf(event);
-      assert.notEqual(found, -1, `${id}: nobody was told of ${event}`);
+      assert.notEqual(found, -1, `${id}: no follower received ${event}`);
       answered.splice(found, 1);
     }
     // What changed nothing is no event: only a status may be asked for twice.

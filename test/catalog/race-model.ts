@@ -1,7 +1,7 @@
 import type { CatalogScope, CatalogStatus } from '../../catalog/api.ts';
 import type { SequentialModel, Timed } from '../chaos/linearizability.ts';
 
-/** One thing as anybody may see it. */
+/** One thing as anyone may see it. */
 export interface Seen {
   readonly id: string;
   readonly version: string;

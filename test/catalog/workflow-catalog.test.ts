@@ -255,7 +255,7 @@ for (const store of DOCUMENT_STORES)
         let seen = 0;
         for (; moving || seen === 0; seen += 1) {
           assert.equal((await by.get(reader(ben), name)).id, workflow_id);
-          // Reads of SQLite never leave the microtasks; whoever moves needs a turn.
+          // Reads of SQLite never leave the microtasks; a caller that moves an entry needs a turn.
           await turnOfOthers();
         }
         return seen;

@@ -7,7 +7,7 @@ export type RegisterCall =
 /** When a call was made and answered. Times are of one monotonic clock. */
 export interface Timed {
   readonly calledAt: number;
-  /** Null when nobody answered: it may take effect at any later time, or never. */
+  /** Null when no one answered: it may take effect at any later time, or never. */
   readonly answeredAt: number | null;
 }
 
@@ -55,7 +55,7 @@ const REGISTER: SequentialModel<number, Operation> = { initial: 0, step, key: St
 
 /** The same for a register. */
 export function checkRegister(history: readonly Operation[], limit = 2_000_000): Verdict {
-  // A read that nobody answered tells nothing and changes nothing.
+  // A read that no one answered tells nothing and changes nothing.
   const told = history.filter(({ call, answeredAt }) => call.kind !== 'read' || answeredAt !== null);
   return checkHistory(told, REGISTER, limit);
 }

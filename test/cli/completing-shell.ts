@@ -26,7 +26,7 @@ COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
 "$(complete -p svc | sed 's/.*-F \\([^ ]*\\).*/\\1/')"
 printf '%s\\n' "\${COMPREPLY[@]}"
 `,
-  // Its completion works only where somebody types: in an interactive shell on a terminal (see ZSHRC).
+  // Its completion works only where someone types: in an interactive shell on a terminal (see ZSHRC).
   zsh: `
 rm -f "$SVC_DIR/offered"
 zmodload zsh/zpty
@@ -62,7 +62,7 @@ zle-line-init() {
 zle -N zle-line-init
 `;
 
-/** A shell in which somebody types, with `svc` on its path. */
+/** A shell in which someone types, with `svc` on its path. */
 export async function openShell(shell: Shell, script: string, env: NodeJS.ProcessEnv) {
   const directory = await mkdtemp(join(tmpdir(), 'svc-shell-'));
   const svc = join(directory, 'svc');

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { CliNode } from './cli-node.ts';
 import { openShell, SHELLS, shellMissing } from './completing-shell.ts';
 
-/** What somebody typed, and what TAB offers then. */
+/** What someone typed, and what TAB offers then. */
 const LINES: readonly (readonly [string, readonly string[]])[] = [
   ['svc too', ['tools']],
   ['svc tools ', ['call', 'list', 'search']],

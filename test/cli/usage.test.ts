@@ -9,7 +9,7 @@ import { shownValue } from '../../cli/output.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/managed.ts';
 import { svc } from './svc-run.ts';
 
-/** A port where nobody listens any more. */
+/** A port where no one listens any more. */
 async function freePort(): Promise<number> {
   const server = createServer();
   const port = await listen(server);

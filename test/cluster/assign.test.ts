@@ -71,7 +71,7 @@ test('no member is more than a tenth above its share, or one partition where sha
   );
 });
 
-/** Whether nobody was turned away: then the answer is plain rendezvous hashing. */
+/** Whether no one was turned away: then the answer is plain rendezvous hashing. */
 const roomy = (holders: readonly string[], members: readonly Candidate[]): boolean =>
   loadsOf(holders, members).every((load, at) => load < (capsOf(holders.length, members)[at] ?? 0));
 

@@ -68,7 +68,7 @@ export class FleetState {
     return this.#keys;
   }
 
-  /** As after a restore from nothing: tokens of before are worth nothing, nobody is registered. */
+  /** As after a restore from nothing: tokens of before are worth nothing, no one is registered. */
   async loseEverything(): Promise<void> {
     this.peers.clear();
     this.pinned.clear();

@@ -113,7 +113,7 @@ test('a frozen process is not reported dead, also when its connections are cut; 
   await waitUntil('it says nothing any more', () => silentFor(frozen.port, 200));
   proxy.refuse();
   proxy.heal();
-  // Its system still accepts connections, but nobody says hello: probes time out.
+  // Its system still accepts connections, but no one says hello: probes time out.
   const before = through.fired();
   await waitUntil('some probes without an answer', () => through.fired() > before + 8);
   assert.deepEqual([...direct.dead, ...through.dead], []);
@@ -208,7 +208,7 @@ test('each node watches the next three nodes of the ring that announce a livenes
   await waitUntil('all connections end', () => open() === '');
 });
 
-/** Whether whoever listens says nothing for so long. */
+/** Whether the listener sends nothing for that long. */
 function silentFor(port: number, forMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

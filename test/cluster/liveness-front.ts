@@ -37,7 +37,7 @@ export async function startLivenessFront(node: string, incarnation: string): Pro
       socket.destroy();
       upstream.destroy();
     };
-    // Whoever ends or breaks first takes the other side along.
+    // The end or failure of one side ends the other.
     for (const one of [socket, upstream]) one.on('error', end).on('close', end);
   });
   front.listen(0, '127.0.0.1');

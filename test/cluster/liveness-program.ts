@@ -10,5 +10,5 @@ const server = await startLivenessServer({
   warn: (message, error) => console.error(message, error),
 });
 process.send?.(server.port);
-// Whoever started it is gone.
+// The process that started it has ended.
 process.once('disconnect', () => process.exit(0));

@@ -59,7 +59,7 @@ export class Ended extends Error {
   override readonly name = 'Ended';
 }
 
-/** A timer whose process has ended calls nobody back. */
+/** A timer whose process has ended calls no one back. */
 const untilEnded = (call: () => void) => () => {
   try {
     call();
@@ -73,7 +73,7 @@ const clockOfEnding: Clock = {
   after: (delayMs, call) => systemClock.after(delayMs, untilEnded(call)),
 };
 
-/** Time that passes as soon as somebody waits for it. */
+/** Time that passes as soon as someone waits for it. */
 export function hurriedClock(): Clock {
   let passed = 0;
   return {

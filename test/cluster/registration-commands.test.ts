@@ -56,14 +56,14 @@ describe('commands of heartbeats', () => {
     await using scene = new RegisteredNode([address], {
       onDrain: async () => {
         await drained;
-        throw new SvcError('unavailable', 'nobody takes the partitions');
+        throw new SvcError('unavailable', 'no node takes the partitions');
       },
     });
     fleet.queued.push(DRAIN);
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
     await beatsMore(fleet, 3);
     give();
-    await waitUntil('the failure', () => scene.said('error', /command of a controller failed.*nobody takes/));
+    await waitUntil('the failure', () => scene.said('error', /command of a controller failed.*no node takes/));
   });
 
   test('shutdown brings its reason, once, and may stop the registration itself', async () => {

@@ -16,7 +16,7 @@ after(async () => {
   await Promise.all(open.map((controller) => controller.stop()));
 });
 
-/** An address of loopback where nobody listens. */
+/** An address of loopback where no one listens. */
 async function deadAddress(): Promise<{ readonly address: string; readonly port: number }> {
   const { address, port, stop } = await startController(new FleetState());
   await stop();

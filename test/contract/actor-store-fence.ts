@@ -52,7 +52,7 @@ function everything(driver: StoreDriver, { partition, elsewhere, self, asked, ef
   };
 }
 
-/** All that can be seen of the scene, seen by whoever holds `lease` now. */
+/** All that the holder of `lease` can read now. */
 async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: Scene, lease: Lease<Partition>) {
   const there = await driver.lease(elsewhere, 'observer');
   await driver.flush(lease);

@@ -18,7 +18,7 @@ async function present(store: ActorStore, ...lives: readonly Member[]): Promise<
   return found.map(({ remainingMs: _, ...member }) => member);
 }
 
-/** Words that each node heard; a signal may be lost, so it is sent until somebody heard it. */
+/** Words that each node heard; a signal may be lost, so it is sent until someone heard it. */
 async function heard(
   driver: StoreDriver,
   nodes: readonly string[],
@@ -69,7 +69,7 @@ function leaseTests(promise: Promises): void {
     assert.ok(first.soonestMs > 0, `${first.soonestMs}`);
     let { version } = first;
     // Members of other tests may run out meanwhile.
-    await eventually('nobody is read', async () => {
+    await eventually('no member is read', async () => {
       for (const each of [own, peer]) assert.ok(await other.announce(each, LONG_MS, false));
       const again = await look(version);
       assert.ok(again.soonestMs > 0, `${again.soonestMs}`);

@@ -328,7 +328,7 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
       await sweepEffects(ledger, second, PARTITION, { isLive: () => false });
       const result = await until(() => resultOf(ledger, job.id), 'the second attempt');
       assert.deepEqual(result.outcome, { kind: 'done', value: 2 });
-      assert.ok(Date.now() - asked < 1_500, 'nobody waited for a time-out');
+      assert.ok(Date.now() - asked < 1_500, 'no caller waited for a time-out');
       await staying.stop();
       await second.close();
       await ledger.close();

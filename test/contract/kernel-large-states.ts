@@ -194,7 +194,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       await ask(to, 'Step');
       assert.notEqual(await refOf(to), old);
       assert.ok((await ports.blobs.get('acme', old)).byteLength > LARGE_CHARS);
-      // Somebody on another node may have read it just before this one stops.
+      // Someone on another node may have read it just before this one stops.
       await restart();
       assert.ok(await isThere(old));
       assert.ok(await isThere(await refOf(to)));

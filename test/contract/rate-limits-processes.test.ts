@@ -66,7 +66,7 @@ test('eight processes at once never take more than the limit of a window', {
     `${PROCESSES} processes asked ${asked} times in ${ended - begun} ms and took ${given.length} of ` +
       `${touched} windows x ${LIMIT} = ${touched * LIMIT} (${share} %); certain of one window: ${[...certain.values()].join(', ')}`,
   );
-  assert.ok(asked > 2 * given.length, `${asked} asked for ${given.length}: nobody was refused`);
+  assert.ok(asked > 2 * given.length, `${asked} asked for ${given.length}: no caller was refused`);
   for (const count of certain.values()) assert.ok(count <= LIMIT, `${count} in one window`);
   assert.ok(given.length <= touched * LIMIT);
   assert.ok(fits(given), 'the answers do not fit into their windows');

@@ -241,7 +241,7 @@ export function secretsContract(
       });
       const value = await values.get('victim', stolen.current.value_id);
       assert.ok(value !== null);
-      // Somebody with write access to the store moves the whole secret: document, data key and value.
+      // Someone with write access to the store moves the whole secret: document, data key and value.
       for (const [tenant, id] of [
         ['thief', 'key'],
         ['victim', 'other'],

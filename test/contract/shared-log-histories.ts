@@ -178,7 +178,7 @@ class Reader {
     }
   }
 
-  /** What it holds is anybody's from now on, and it says nothing. */
+  /** What it holds is anyone's from now on, and it says nothing. */
   die(): void {
     this.#held.clear();
     this.#joined.clear();

@@ -50,7 +50,7 @@ export interface EscapeTargets extends AsyncDisposable {
   readonly hidden: PageServer;
   /** Answers of one tool; by REST and gRPC in turn. */
   call(tool: unknown, given?: unknown): Promise<Said>;
-  /** As bytes of somebody who writes JSON by hand; the id 1 becomes one that was not used. */
+  /** As bytes of someone who writes JSON by hand; the id 1 becomes one that was not used. */
   raw(payload: string): Promise<Said>;
   /** `cmd.run` of a shell script; throws when it could not run. */
   sh(script: string): Promise<string>;

@@ -9,7 +9,7 @@ export interface Escape {
   attempt(at: EscapeTargets): Promise<void>;
 }
 
-/** Nobody knows what would have become of the attempt. */
+/** No one knows what would have become of the attempt. */
 export class NotMade extends Error {}
 
 /** Makes the attempt. One that cannot be made here has not passed: it is skipped, loudly, and with CI=true has failed. */

@@ -55,9 +55,9 @@ async function unharmed(at: EscapeTargets, was: Awaited<ReturnType<typeof hostOf
   const servers = (line: string): boolean => line.includes('servers/wild.ts') || /svc-program/.test(line);
   await waitUntil('nothing but MCP servers runs below the node', () => below(pid).every(servers) || null);
   const volumes = join(scene.data, 'volumes');
-  assert.deepEqual(inDirectory(volumes, [pid]), [], 'nobody works in a volume');
+  assert.deepEqual(inDirectory(volumes, [pid]), [], 'no process works in a volume');
   assert.deepEqual(listening(pid), was.ports, 'no listener more than before');
-  assert.deepEqual(at.hidden.asked, [], 'nobody asked what is hidden');
+  assert.deepEqual(at.hidden.asked, [], 'no request reached what is hidden');
   const memory = memoryMiB(pid);
   assert.ok(memory.most < MOST_MEMORY_MIB, `${memory.most} MiB at most, ${memory.now} now, ${was.memory.now} before`);
   await waitUntil('descriptors are closed again', () => openFiles(pid) < was.files + 40);

@@ -33,7 +33,7 @@ const thing = (title: string, make: (at: EscapeTargets, path: string) => Promise
     ]) {
       await rm(join(path, 'it'), { recursive: true, force: true });
       const held = await make(at, join(path, 'it')).catch((error: unknown) => {
-        // Where the node's user may not make it, nobody's command may.
+        // Where the node's user may not make it, no one's command may.
         if (error instanceof Error && /not permitted|EPERM|EFBIG|ENOENT/.test(error.message)) return null;
         throw error;
       });

@@ -11,7 +11,7 @@ const skip = clusterMissing();
 const MINUTES_MS = 60_000;
 const ACTORS = sample({ normal: 8, long: 16 });
 const AFTER_MS = 3_000;
-/** A busy machine may be late; nobody may be early. */
+/** A busy machine may be late; no one may be early. */
 const LATE_MS = 5_000;
 /** Of the product's default: a machine that is busy for two seconds loses no lease. */
 const LEASE_TTL_MS = 6_000;

@@ -52,7 +52,7 @@ describe('controllers that die', { skip, timeout: 150_000 }, () => {
     nodes.push(node);
     return node;
   }
-  /** When the worker was last heard, as a controller tells it; null until it is registered, and while nobody knows. */
+  /** When the worker was last heard, as a controller tells it; null until it is registered, and while no one knows. */
   async function heardAt(controller: ProductNode): Promise<number | null> {
     const answer = await controller.call('GET', '/v1/cluster/nodes');
     if (answer.status !== 200) return null;
@@ -87,7 +87,7 @@ describe('controllers that die', { skip, timeout: 150_000 }, () => {
 
   test('without a controller workers are ready and go on serving; with one again the worker is registered', async () => {
     await second.process.kill();
-    // Beyond the lease of the last controller: from here on nobody serves the pool of node peers.
+    // Beyond the lease of the last controller: from here on no one serves the pool of node peers.
     await waitUntil('the worker sees no controller', async () => {
       const answer = await worker.call('GET', '/v1/cluster/status');
       return answer.text.includes('waiting for a node with role controller or hybrid');

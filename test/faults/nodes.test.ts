@@ -57,7 +57,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
     const begun = performance.now();
     await cluster.waitUntil('node-0 to be blocked', async () => (await cluster.local(0, 300)) === null);
     await tickAll();
-    assert.equal(await cluster.local(0, 300), null, 'it is blocked still: nobody waited for it to wake');
+    assert.equal(await cluster.local(0, 300), null, 'it is still blocked: no call waited until it woke');
     assert.ok(performance.now() - begun < BLOCKED_MS);
     await cluster.waitUntil('the blocked node to wake', () => cluster.local(0));
     await cluster.settled('after it woke');

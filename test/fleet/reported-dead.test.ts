@@ -13,7 +13,7 @@ import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-ker
 const missing = redisMissing() ?? mongoMissing();
 const MODES = ['once', 'repeatable'] as const;
 const JOBS_OF_A_MODE = 12;
-/** A node lease that nobody extends runs out after 6 s. */
+/** A node lease that no one extends runs out after 6 s. */
 const LEASE_ENDS_WITHIN_MS = 15_000;
 
 interface Job {

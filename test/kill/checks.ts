@@ -37,7 +37,7 @@ export function checkOutcome(outcome: ChaosOutcome): Counts {
   return { repeatedCalls, ...checkPrograms(outcome) };
 }
 
-/** Iterations that failed because nobody knew whether their program had acted. */
+/** Iterations that failed because no one knew whether their program had acted. */
 function inDoubtFailures(seen: ExecutionSeen): number {
   const failures = seen.followed.events.flatMap(({ payload: { error } }) =>
     typeof error === 'object' && error !== null && 'error_type' in error && error.error_type === 'in_doubt'

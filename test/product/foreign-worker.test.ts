@@ -18,7 +18,7 @@ type Stream = ServerWritableStream<SealNodeEnvelope, ExecutionEvent>;
 
 const AT = '2026-01-01T00:00:00.000Z';
 
-/** A worker that somebody else wrote, from the tables of document 1: it registers, and takes ForwardExecution. */
+/** A worker that someone else wrote, from the tables of document 1: it registers, and takes ForwardExecution. */
 class Worker {
   readonly stranger: IndependentWorker;
   readonly runs: { readonly request: ForwardExecutionRequest; readonly tenant: string; readonly stream: Stream }[] = [];

@@ -99,7 +99,7 @@ export class Realms implements AsyncDisposable {
     return tenantHeader === undefined ? headers : { ...headers, 'x-tenant-id': tenantHeader };
   }
 
-  /** The same for somebody who is no caller of the table. */
+  /** The same for someone who is no caller of the table. */
   async headersWith(realm: RealmSlug, claims: JWTPayload): Promise<Record<string, string>> {
     const key = this.#keys.get(realm);
     if (key === undefined) throw new Error(`no key for ${realm}`);

@@ -11,7 +11,7 @@ import { sandboxFor, skipWithout } from '../support/sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
-/** Hides bwrap from the node alone: a mount of its own over it, which nobody may execute. */
+/** Hides bwrap from the node alone: a mount of its own over it, which no one may execute. */
 const WITHOUT = 'mount --bind /dev/null "$(command -v bwrap)" && exec "$0" "$@"';
 const HIDING = ['unshare', '--mount', 'sh', '-c', WITHOUT];
 /** A machine without it is what such a node needs. */

@@ -54,7 +54,7 @@ describe('a node killed with kill -9 in the middle of workflows', { timeout: 180
     await scene.node.process.kill('SIGKILL');
     await scene.node.spawn();
 
-    // Nobody answered, but the time went on.
+    // No one answered, but the time went on.
     assert.deepEqual((await scene.ended(runs.timed)).output, { said: 'yes' });
     const failed = await scene.ended(runs.fails);
     assert.deepEqual([failed.current_state, Object(failed.state_outputs.STEP).error?.code], ['FAILED', 'in_doubt']);

@@ -75,7 +75,7 @@ export class Tenancy implements AsyncDisposable {
     return headers;
   }
 
-  /** Of somebody who is no caller of the table. */
+  /** Of someone who is no caller of the table. */
   headersWith(...who: Parameters<Realms['headersWith']>): Promise<Record<string, string>> {
     return this.#realms.headersWith(...who);
   }

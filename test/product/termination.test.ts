@@ -147,7 +147,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     );
     ids.push(...(await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '3')))));
 
-    // A load balancer in front of both: it sends nobody to a node that ends.
+    // A load balancer in front of both: it sends no one to a node that ends.
     let front = leaving;
     const seen = new Map(ids.map((id) => [id, 0]));
     const ended = new Set<string>();

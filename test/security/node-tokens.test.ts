@@ -170,7 +170,7 @@ describe('a bad node token is refused', () => {
         fc.pre(old !== '.');
         const changed = alphabet[(alphabet.indexOf(old) + by) % 64];
         const token = at.token.slice(0, index) + changed + at.token.slice(index + 1);
-        // A kid of nobody waits for a look at the documents; it has a test of its own.
+        // A kid of no one waits for a look at the documents; it has a test of its own.
         fc.pre(token.split('.')[0] === at.token.split('.')[0]);
         await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated'));
       }),

@@ -117,7 +117,7 @@ export class VaultServer implements AsyncDisposable {
     return [this.secretId, this.fixedToken, ...this.tokens];
   }
 
-  /** A version made by somebody else. */
+  /** A version made by someone else. */
   rotate(key: string): void {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
     const creationTime = new Date(this.#clock.now()).toISOString().replace('Z', '123Z');

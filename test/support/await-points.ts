@@ -28,7 +28,7 @@ export interface PointOutcome {
   readonly disturbed: boolean;
   /** File and line of the await at which it was. */
   readonly where: string;
-  /** What nobody listened to, in this run. */
+  /** What no one listened to, in this run. */
   readonly unhandled: readonly unknown[];
   readonly outcome: PromiseSettledResult<unknown> | 'hung';
 }
@@ -93,7 +93,7 @@ export class AwaitPoints {
     this.#count += 1;
     const plan = this.#plan;
     if (plan === null || this.#count !== plan.at) return value;
-    // As the await itself does: from here on somebody listens.
+    // As the await itself does: from here on someone listens.
     Promise.resolve(value).catch(() => undefined);
     this.#where = this.#sites[site] ?? '';
     plan.disturb();

@@ -1,14 +1,14 @@
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to connections, and to servers that name none: nobody gets one of these by chance
+ * Below the ports that systems give to connections, and to servers that name none: no one gets one of these by chance
  * while a server is between two lives.
  */
 const FIRST = 20_000;
 const COUNT = 12_000;
 const ATTEMPTS = 50;
 
-/** A loopback port that nobody listens on now, for a server that must be told one or comes back to it; those so much above it are free too. */
+/** A loopback port that no one listens on now, for a server that must be told one or comes back to it; those so much above it are free too. */
 export async function freePort(...above: readonly number[]): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

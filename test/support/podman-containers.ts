@@ -53,7 +53,7 @@ export interface PodmanUnderTest extends AsyncDisposable {
   readonly podman: TestPodman;
   readonly parts: ContainerParts & { readonly engine: ContainerEngine };
   readonly starts: ContainerStarts;
-  /** Ids of effects nobody waits for. */
+  /** Ids of effects no one waits for. */
   readonly unwanted: Set<string>;
   /** Warnings so far. */
   readonly warnings: string[];

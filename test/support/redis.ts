@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 
-/** A redis-server of our own: private directory, free port, loopback only. Nobody else's server is ever touched. */
+/** A redis-server of our own: private directory, free port, loopback only. No one else's server is ever touched. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;

@@ -44,7 +44,7 @@ export class ExampleClient {
         const text = await response.text();
         return response.status === 503 ? null : { status: response.status, body: objectOf(text) };
       } catch {
-        // Nobody listens at the moment.
+        // No one listens at the moment.
         return null;
       }
     };

@@ -28,7 +28,7 @@ export interface WorkflowKillOptions {
 
 /** What happened, for the checks and the figures. */
 export interface WorkflowKillOutcome {
-  /** By case: as it goes when nobody kills anything. */
+  /** By case: as it goes when no one kills anything. */
   readonly unkilled: ReadonlyMap<string, RunSeen>;
   readonly runs: readonly RunSeen[];
   /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
@@ -193,7 +193,7 @@ class WorkflowKills {
     late.unref();
   }
 
-  /** On a busy machine a start may take longer than anybody waits: such a life is ended like the others, and told. */
+  /** On a busy machine a start may take longer than anyone waits: such a life is ended like the others, and told. */
   async #listening(): Promise<boolean> {
     const { node } = this.#world;
     try {

@@ -129,7 +129,7 @@ const EARLY: readonly [what: string, decided: boolean, Verdict[], missing: numbe
   // at worst (9 * 1 + 0) / 10 = 0.9
   ['an average a light judge cannot sink', true, verdictsOf([1, 1, 9]), [1], ruleOf('weighted_average')],
   ['an average a heavy judge can sink', false, verdictsOf([1, 1, 1]), [9], ruleOf('weighted_average')],
-  // whoever pushes out one of the two has a product of at least 0.9
+  // a verdict that pushes out one of the two has a product of at least 0.9
   ['the best two stay good', true, verdictsOf([1, 0.9], [0.9, 1]), [1, 1], ruleOf('best_of_n', { n: 2 })],
   ['no answer at all', false, [], [1], ruleOf('majority')],
   ['nobody missing', true, verdictsOf([0.2, 1]), [], ruleOf('weighted_average')],

@@ -267,7 +267,7 @@ const ROWS: readonly Row[] = [
     valid: true,
   })),
   ...(['weighted_average', 'unanimous', 'best_of_n', 'any_approved', 'majority'] as const).map((strategy) => ({
-    // majority: nobody passes, |0 - 2| / 2
+    // majority: no one passes, |0 - 2| / 2
     what: `${strategy} of zeros is zero`,
     rule: ruleOf(strategy),
     verdicts: verdictsOf([0, 1], [0, 1]),

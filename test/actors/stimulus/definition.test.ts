@@ -153,7 +153,7 @@ describe('stimulus', () => {
     const cancel = { to: `execution/acme/${state.router_execution_id}`, type: 'Cancel' };
     const sends = (of: DrivenTurn) => of.sends.map(({ to, type }) => ({ to, type }));
     assert.deepEqual(sends(turn), [cancel]);
-    // Its start was under way: it says that it runs when nobody waits any more.
+    // Its start was under way: it says that it runs when no one waits any more.
     assert.deepEqual(sends(said(actor, { status: 'running' }, state.router_execution_id)), [cancel]);
     said(actor, { status: 'completed', output: answer(1) }, state.router_execution_id);
     assert.deepEqual(names(actor), ['StimulusReceived', 'ClassificationFailed']);

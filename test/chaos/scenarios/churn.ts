@@ -25,7 +25,7 @@ const Ticked = z.object({ value: z.number() });
 /** Nodes come and go: each actor has one committer at a time, and those whose partition did not move never restart. */
 export async function churn(options: ChurnOptions): Promise<ScenarioReport> {
   const { most, seed } = options;
-  // Nobody leaves memory for being idle: what is loaded twice was moved.
+  // No one leaves memory for being idle: what is loaded twice was moved.
   const config = { kernel: { passivate_after_ms: 3_600_000 } };
   const workload = new URL('../workload.ts', import.meta.url);
   const cluster = await startCluster({ ambiguity: LOST_ANSWERS, nodes: most, started: 1, seed, config, workload });
@@ -145,7 +145,7 @@ class Churn {
     return new Map(await Promise.all(looks));
   }
 
-  /** Whoever ran before and after: actors of partitions it held all the time were not loaded again. */
+  /** Of nodes that ran before and after: actors of partitions that they held all the time were not loaded again. */
   async #compare(before: ReadonlyMap<number, Memory>): Promise<void> {
     const after = await this.#look();
     for (const [pid, now] of after) {

@@ -103,7 +103,7 @@ function anomalyOf(address: Address, operations: readonly Operation[]): string[]
   ];
 }
 
-/** One client: one call at a time, values that nobody else writes. */
+/** One client: one call at a time, values that no one else writes. */
 class RegisterClient {
   readonly #cluster: Cluster;
   readonly #address: Address;

@@ -72,7 +72,7 @@ async function compare(cluster: Cluster, options: StepsOptions): Promise<Scenari
     broken: [
       ...(unkilled?.broken ?? []),
       ...killed.broken,
-      ...(everyMs !== null && nemesis.struck.length === 0 ? ['nobody was killed: nothing was shown'] : []),
+      ...(everyMs !== null && nemesis.struck.length === 0 ? ['no process was killed: nothing was shown'] : []),
       ...(barMs !== null && overMs !== null && overMs > barMs
         ? [`${overMs} ms over the unkilled run, the bar is ${barMs} ms`]
         : []),

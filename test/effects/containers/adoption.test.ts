@@ -119,7 +119,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const first = bench.run({ ...sh(COUNTING), mounts }, { effectId }).catch((error: unknown) => error);
     await runs(id, 1);
     await container(effectId).remove({ force: true });
-    // Whoever looks between its kill and its removal sees a killed one.
+    // A reader between its kill and its removal sees a killed one.
     const ended = await first;
     if (ended instanceof Error)
       assert.deepEqual({ code: Reflect.get(ended, 'code') }, { code: 'in_doubt' }, ended.message);

@@ -11,7 +11,7 @@ import { WORKSPACE } from '../../../effects/programs/view.ts';
 import { CHOSEN_ESCAPES } from './sandbox-escapes.ts';
 
 /**
- * A node in a process of its own, whoever's it is: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and
+ * A node in a process of its own, of any user: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and
  * prints what each said as one line of JSON. WORKSPACES DATA inside|outside; the scene is in the environment.
  */
 const [, , workspaces, data, where] = process.argv;

@@ -21,7 +21,7 @@ const redirecting = (targets: readonly string[]) => {
   });
 };
 
-/** Answers of a hostile resolver; names nobody told of are public. */
+/** Answers of a hostile resolver; names no one told of are public. */
 function resolver(names: WebEscape['names'] = {}) {
   const looks = new Map<string, number>();
   return async (name: string): Promise<readonly string[]> => {

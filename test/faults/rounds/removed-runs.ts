@@ -26,7 +26,7 @@ spec:
   states:
     KEEP: { kind: System, command: update_blackboard, env: { kept: "{{input.text}}" }, transitions: [] }
 `;
-/** Its command leaves its run in the journal, and is not run again when nobody knows whether it ran. */
+/** Its command leaves its run in the journal, and is not run again when no one knows whether it ran. */
 const marked = (journal: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',

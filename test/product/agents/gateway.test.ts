@@ -228,7 +228,7 @@ describe('the dispatch gateway of a running node', () => {
     const over = await post(again.url, ask(again));
     assert.deepEqual([over.status, over.body.content], [200, 'nobody knows'], over.text);
     const late = await post(again.url, told(again, String(first.body.dispatch_id), { stdout: 'ran' }));
-    assert.equal(late.status, 409, 'nobody waits for it any more');
+    assert.equal(late.status, 409, 'no caller waits for it any more');
     await release(own.id);
     const status = await scene.ended(own.id);
     assert.equal(status.last_output, 'let go');

@@ -1,5 +1,5 @@
 /**
- * Bootstraps that somebody else wrote, with docs/guides/dispatch-gateway.md open: they ask, run what they are told to run, tell what
+ * Bootstraps that someone else wrote, with docs/guides/dispatch-gateway.md open: they ask, run what they are told to run, tell what
  * came of it, and print the answer. None uses anything of the node.
  */
 const CURL = `#!/bin/sh

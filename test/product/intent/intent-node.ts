@@ -28,7 +28,7 @@ export const writes = (goal: string | readonly string[], program: string): Rule 
 /** The formatter, told of this output. */
 export const formats = (printed: string, answer: string): Rule => said([FORMATTER, printed], answer);
 
-/** Where no rule fits, the formatter cannot be asked, and everyone else says something that nobody wants. */
+/** Where no rule fits, the formatter cannot be asked, and everyone else says something that no one wants. */
 const LAST: readonly Rule[] = [
   said(FORMATTER, { error: { status: 400, message: 'no formatter today' } }),
   { reply: 'x' },

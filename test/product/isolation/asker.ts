@@ -4,7 +4,7 @@ import { bytesOf } from '../tenancy.ts';
 
 export type Args = Readonly<Record<string, unknown>>;
 
-/** Somebody who asks: a token of the identity provider, or an API key. */
+/** Someone who asks: a token of the identity provider, or an API key. */
 export interface Asker {
   readonly name: string;
   /** Where it acts. */
@@ -19,7 +19,7 @@ export interface Question {
   readonly ask?: Ask;
 }
 
-/** A name or id that is nobody's, as long as the real one: an answer's length tells nothing either. */
+/** A name or id that is no one's, as long as the real one: an answer's length tells nothing either. */
 export function unknownFor(name: string): string {
   if (/^[0-9a-f]{32}$/.test(name)) return randomUUID().replaceAll('-', '');
   return /^[0-9a-f-]{36}$/.test(name) ? randomUUID() : 'n'.repeat(name.length);

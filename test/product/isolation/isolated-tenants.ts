@@ -71,7 +71,7 @@ export class IsolatedTenants implements AsyncDisposable {
   }
 
   asker(name: string): Asker {
-    return this.askers.get(name) ?? assert.fail(`nobody is called ${name}`);
+    return this.askers.get(name) ?? assert.fail(`there is no caller named ${name}`);
   }
 
   ask(asker: string | Asker, method: string, path: string, ask: Ask = {}): Promise<Answer> {

@@ -3,7 +3,7 @@ import type { Asker } from './asker.ts';
 export type Kind = 'agent' | 'workflow' | 'execution' | 'run' | 'volume' | 'secret' | 'key' | 'pattern';
 export type Scope = 'user' | 'tenant' | 'global';
 
-/** Who somebody is, beyond the headers. */
+/** Who someone is, beyond the headers. */
 export interface Person extends Asker {
   readonly subject: string;
   /** Administers the tenant: changes its users' own things by id. */

@@ -143,7 +143,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     for (const [asker, named] of [['alphaAdmin', alpha] as const, ['alphaUser', own] as const])
       for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
         for (const thing of things) {
-          // A workspace that nobody wrote into has no file.
+          // A workspace that no one wrote into has no file.
           const isEmpty = asker === 'alphaUser' && route.endsWith('/files/content');
           if (route.endsWith('/stream') || isEmpty || !(thing in named)) continue;
           const { method, path } = question(named[thing] ?? assert.fail());

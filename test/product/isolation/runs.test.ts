@@ -10,7 +10,7 @@ import { type OwnThings, settleOwn } from './own-things.ts';
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
 
-/** What a run comes upon: by name or id of somebody's agent or workflow. */
+/** What a run comes upon: by name or id of someone's agent or workflow. */
 const FLOWS: Readonly<Record<string, { readonly of: 'agent' | 'workflow'; readonly state: (name: string) => object }>> =
   {
     agent: { of: 'agent', state: (agent) => ({ kind: 'Agent', agent, input: 'x', transitions: THEN }) },

@@ -2,7 +2,7 @@ import { callOf, SURFACE } from '../surface.ts';
 import type { IsolatedTenants, Things } from './isolated-tenants.ts';
 import type { OwnThings } from './own-things.ts';
 
-/** All that the owner is shown of the things, over every route that shows one: to see that nobody changed them. */
+/** All that the owner is shown of the things, over every route that shows one: to see that no one changed them. */
 export async function snapshot(
   scene: IsolatedTenants,
   owner: string,

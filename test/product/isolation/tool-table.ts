@@ -14,7 +14,7 @@ export interface ToolRow {
 }
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
-/** Workflows of the asker's own, which name somebody's agent, workflow or volume. */
+/** Workflows of the asker's own, which name someone's agent, workflow or volume. */
 const naming = {
   agent: (agent: string) => workflowText('names-it', { a: { kind: 'Agent', agent, transitions: THEN }, done: DONE }),
   workflow: (workflow_id: string) =>

@@ -66,7 +66,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
       }));
   }
 
-  /** Every argument with that name answers as with one that is nobody's. */
+  /** Every argument with that name answers as with one that is no one's. */
   async function assertHidden(ways: readonly Way[], rows: readonly ToolRow[], nameOf: (thing: keyof Things) => string) {
     const asked = await Promise.all(
       ways.map(async ({ name: way, answer }) => {
@@ -132,7 +132,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
 
   test('only service accounts may name another tenant; for all others it answers as one that never existed', async () => {
     const all = strangers();
-    // An API key stays in the tenant it was made in, whoever it acts as.
+    // An API key stays in the tenant it was made in, whatever identity it acts as.
     const isService = ({ asker }: Way) => asker.name.startsWith('service');
     const probe = async ({ name, answer }: Way): Promise<void> => {
       for (const { tool, args } of TENANT_ROWS) {

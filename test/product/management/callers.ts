@@ -77,7 +77,7 @@ export class ManagementCallers implements AsyncDisposable {
   }
 
   of(who: RowCaller): readonly ToolDoor[] {
-    return this.#doors.get(who) ?? assert.fail(`nobody is ${who}`);
+    return this.#doors.get(who) ?? assert.fail(`there is no caller ${who}`);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -17,7 +17,7 @@ export interface Identified {
 }
 
 /**
- * An agent that somebody else wrote, with the specification and docs/reference/seal.md open: its own key, its own JSON. It knows
+ * An agent that someone else wrote, with the specification and docs/reference/seal.md open: its own key, its own JSON. It knows
  * nothing of the product.
  */
 export class IndependentAgent {
@@ -42,7 +42,7 @@ export class IndependentAgent {
     return String(this.publicKey.export({ type: 'spki', format: 'pem' }));
   }
 
-  /** The claims of its token, as anybody can read them. */
+  /** The claims of its token, as anyone can read them. */
   get claims(): Readonly<Record<string, unknown>> {
     return JSON.parse(Buffer.from(this.token.split('.')[1] ?? '', 'base64url').toString());
   }

@@ -48,7 +48,7 @@ export function parsed(text: string): Members {
   }
 }
 
-/** A JSON-RPC answer, read by somebody who trusts nothing. */
+/** A JSON-RPC answer, read by someone who trusts nothing. */
 function read(answer: Members): Partial<Answered> & { readonly message: string } {
   const error = membersOf(answer.error);
   const result = membersOf(answer.result);

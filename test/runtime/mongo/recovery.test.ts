@@ -38,7 +38,7 @@ function socketsTo(port: number, context: TestContext): () => Socket[] {
   return () => made.filter((socket) => !socket.destroyed && socket.remotePort === port);
 }
 
-/** Sockets of which Node tells nobody, as with TLS: they close without a word to a driver that waits for `drain`. */
+/** Sockets of which Node tells no one, as with TLS: they close without a word to a driver that waits for `drain`. */
 function silence(sockets: readonly Socket[], context: TestContext): void {
   for (const socket of sockets) {
     const emit = socket.emit.bind(socket);

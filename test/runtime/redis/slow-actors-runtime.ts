@@ -169,7 +169,7 @@ export async function slowActorsRuntime(server: RedisServer, directory: string, 
     };
     return new Proxy(reached, { get: (target, name) => (name === 'commit' ? commit : Reflect.get(target, name)) });
   };
-  /** Partitions that nobody should serve. */
+  /** Partitions that no one should serve. */
   const unwanted = new Set<Partition>();
   const start = async (node: string): Promise<Runtime> => {
     const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });

@@ -12,7 +12,7 @@ const HOUR = 3_600_000;
 const YEAR = 365 * 24 * HOUR;
 const PARTITION: Partition = 'default:0';
 
-/** Time passes on both, and somebody sets the wall clock. */
+/** Time passes on both, and someone sets the wall clock. */
 class Hands implements Clock {
   wall = 1_800_000_000_000;
   passed = 5_000;

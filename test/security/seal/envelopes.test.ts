@@ -168,7 +168,7 @@ test('a thousand envelopes with one changed character or bit are all refused', a
       return { ...good, [name]: text.slice(0, place) + String.fromCharCode(code) + text.slice(place + 1) };
     })
     .filter((changed) => texts.some((name) => changed[name] !== good[name]))
-    // A kid of nobody waits for a look at the documents; node-tokens.test.ts has it.
+    // A kid of no one waits for a look at the documents; node-tokens.test.ts has it.
     .filter(({ security_token }) => security_token.startsWith(good.security_token.split('.')[0] ?? ''));
   const refused = async (changed: SealEnvelope) => assert.equal((await at.envelopes.open(changed)).ok, false);
   await fc.assert(fc.asyncProperty(fc.oneof(bits, characters), refused), { numRuns: 1_000 });

@@ -354,7 +354,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const adapters = await Promise.all(count(options.adapters ?? 1).map(makeAdapter));
   const cluster = new Cluster({ seed, directory, redis, mongo, guard, members, adapters });
   try {
-    // The first node fixes the partition counts before anybody else looks.
+    // The first node fixes the partition counts before anyone else looks.
     const started = options.started ?? options.nodes;
     if (started > 0) await cluster.start(0);
     for (const index of count(started).slice(1)) cluster.node(index).spawn();

@@ -21,7 +21,7 @@ export class Refused extends Error {
   }
 }
 
-/** Nobody answered in the time given: the call may have been done, or may still be. */
+/** No one answered in the time given: the call may have been done, or may still be. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }

@@ -10,7 +10,7 @@ export type Result = Readonly<Record<string, unknown>>;
 export type Ok = (tool: string, args: Args) => Promise<Result>;
 
 export interface WorkflowOptions {
-  /** It waits for somebody first. */
+  /** It waits for someone first. */
   readonly human?: boolean;
   readonly description?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export interface WorkflowOptions {
 /** What rows need to be there. Names are new each time, so rows do not see each other. */
 export class Setting {
   readonly ok: Ok;
-  /** Of whoever calls when a row names nobody. */
+  /** Of the caller when a row names none. */
   readonly tenant: string;
 
   constructor(ok: Ok, tenant: string) {
@@ -40,7 +40,7 @@ export class Setting {
     return stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata, spec });
   }
 
-  /** Ends by itself; with `human` it waits for somebody first. */
+  /** Ends by itself; with `human` it waits for someone first. */
   workflowYaml(name = this.name(), version = '1.0.0', { human = false, ...metadata }: WorkflowOptions = {}): string {
     const end = {
       END: { kind: 'System', command: 'update_blackboard', env: { seen: '{{input.word}}' }, transitions: [] },

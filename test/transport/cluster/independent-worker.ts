@@ -13,7 +13,7 @@ const CAPABILITIES = {
   tags: ['gpu'],
 };
 
-/** A worker that somebody else wrote: its own key, and the steps of the specification. */
+/** A worker that someone else wrote: its own key, and the steps of the specification. */
 export class IndependentWorker {
   readonly nodeId: string;
   readonly client: PageClient;

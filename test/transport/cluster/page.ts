@@ -12,7 +12,7 @@ import protobuf from 'protobufjs';
 
 /**
  * The messages of NodeClusterService, typed by hand (G16–G32) and not taken from our
- * .proto: what somebody has who writes a worker in another language.
+ * .proto: what someone has who writes a worker in another language.
  */
 const PAGE = `
 syntax = "proto3";

@@ -27,7 +27,7 @@ metadata: {name: forwarded, version: 1.0.0}
 spec: {task: {instruction: Answer.}}
 `;
 
-/** A call as somebody sends it who has only what was on the wire. */
+/** A call as someone sends it who has only what was on the wire. */
 async function replayed(
   address: string,
   { method, metadata, request }: Recorded,

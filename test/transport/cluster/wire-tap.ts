@@ -22,7 +22,7 @@ export interface Recorded {
   readonly request: Buffer;
 }
 
-/** Somebody between two nodes who has no key of theirs: hears every message, lets them through or keeps them. */
+/** Someone between two nodes who has no key of theirs: hears every message, lets them through or keeps them. */
 export class WireTap {
   readonly recorded: Recorded[] = [];
   /** Names of RPCs that never arrive. */

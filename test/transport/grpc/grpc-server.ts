@@ -46,7 +46,7 @@ export async function grpcServer(
   );
   /** Starts a run; `id` is known as soon as the server has it. */
   const run = async (call: ClientReadableStream<ExecutionEvent> = client.executeAgent(request(agentId))) => {
-    // How it ends is the test's to read; nobody listening is no crash.
+    // How it ends is the test's to read; no one listening is no crash.
     call.on('error', () => {});
     const before = executions.starts.length;
     const start = await waitUntil('the execution was started', () => executions.starts[before]);

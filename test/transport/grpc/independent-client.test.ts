@@ -55,7 +55,7 @@ describe('the .proto agrees with the tables of the specification', () => {
   });
 });
 
-/** A client made of the tables alone, as somebody with nothing but the page would write it. */
+/** A client made of the tables alone, as someone with nothing but the page would write it. */
 function strangersClient(address: string) {
   const known = (type: string): boolean => type in SPEC_MESSAGES || !/^[A-Z]/.test(type);
   const fields = (line: string) =>

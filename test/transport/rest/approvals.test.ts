@@ -12,7 +12,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { AREA_KERNELS, type AreaKernel } from './area-kernel.ts';
 import { namedUsers, restServer } from './rest-server.ts';
 
-/** Whoever asked: keeps what it hears. */
+/** The actor that asked: keeps the updates that it gets. */
 const listener = defineActor({
   kind: 'listener',
   version: 1,

@@ -1,6 +1,6 @@
 import type { Envelope } from './transports.ts';
 
-/** An agent that has attested, whoever wrote it. */
+/** An agent that has attested, with any implementation. */
 export interface Caller {
   call(id: unknown, name: unknown, args?: unknown, more?: object): Envelope;
   seal(payload: unknown, more?: Partial<Envelope>): Envelope;

@@ -72,7 +72,7 @@ function call(id: number | string | undefined, name: string, params: Request['pa
   }
 }
 
-/** For ever, and without waiting for anybody who reads. */
+/** For ever, and without waiting for anyone who reads. */
 function flood(chunk: string): void {
   const write = (): void => {
     while (process.stdout.write(chunk));
