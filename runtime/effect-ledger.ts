@@ -34,6 +34,8 @@ export interface EffectAttemptRef {
 /** The result of an effect, as `settleEffect` takes it. */
 export interface EffectSettle extends EffectAttemptRef {
   readonly delivery: Delivery;
+  /** Its progress that was not sent and is handled before it, inline and oldest first. Only for a log of this process. */
+  readonly before?: readonly Delivery[];
 }
 
 export interface EffectRow {

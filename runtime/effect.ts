@@ -55,7 +55,10 @@ export interface EffectContext {
    * wanted; after `lease_lost` (claim lost, node stopping) and `deadline_exceeded` another attempt may continue it.
    */
   readonly signal: AbortSignal;
-  /** Sends an intermediate result and resolves when it is durable. False: the effect is no longer wanted. */
+  /**
+   * Sends an intermediate result and resolves when it is durable; with a request that says `ahead`, when it is sure to be
+   * handled before the result, if the effect's start is written. False: the effect is no longer wanted.
+   */
   progress(value: Json): Promise<boolean>;
   /**
    * Waits for something that uses no resources of this node. Meanwhile another effect gets this one's place

@@ -1,6 +1,6 @@
 import type { AgentManifest, Validator } from '../../manifests/agent/schema.ts';
 import { EXPECTED_FILE, workspaceFile } from '../../manifests/agent/workspace-checks.ts';
-import { findRuntime, type Runtime, type RuntimeTable, runtimeTable } from '../../manifests/runtime-table/table.ts';
+import { findRuntime, type Runtime, type RuntimeTable, shippedRuntimes } from '../../manifests/runtime-table/table.ts';
 import type { GrantRequest } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { plannedContext } from './context/read.ts';
@@ -276,7 +276,7 @@ export interface NodeOffer {
  */
 export function fitToNode(
   start: StartExecution,
-  { isolation, runtimes = runtimeTable(), onDeprecated }: NodeOffer,
+  { isolation, runtimes = shippedRuntimes(), onDeprecated }: NodeOffer,
 ): AgentManifest {
   const { manifest } = start;
   const found = findRuntime(runtimes, manifest.spec.runtime);

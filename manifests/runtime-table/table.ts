@@ -28,6 +28,14 @@ export function runtimeTable(configured: RuntimeSettings = {}): RuntimeTable {
   });
 }
 
+let shipped: RuntimeTable | undefined;
+
+/** The shipped table, made when it is first asked for. */
+export function shippedRuntimes(): RuntimeTable {
+  shipped ??= runtimeTable();
+  return shipped;
+}
+
 /** Numbers in a version are compared as numbers. A collator of the platform would do it, and takes milliseconds to make. */
 function byVersion(one: string, other: string): number {
   const [parts, others] = [one.match(/\d+|\D+/g) ?? [], other.match(/\d+|\D+/g) ?? []];

@@ -58,6 +58,12 @@ interface Taken {
   readonly message: Message | SvcError | null;
 }
 
+/** An entry of a result, or of its progress, which has no result. */
+interface Local {
+  readonly entry: MailboxEntry;
+  readonly result: LocalResult | null;
+}
+
 /** A batch being run. Each message has one turn: first those of the mailbox, then those handled beside it. */
 export class BatchRun {
   /** Entries of the mailbox. */
@@ -171,9 +177,14 @@ export class BatchRun {
     }
   }
 
-  #entriesOf(results: readonly LocalResult[]): MailboxEntry[] {
+  /** The entries of results, each behind its progress. `result` is absent for progress. */
+  #locals(results: readonly LocalResult[]): Local[] {
     const at = this.#owner.clock.now();
-    return results.map(({ delivery, partition }) => ({ seq: 0, at, body: delivery.body, partition }));
+    return results.flatMap((result) => {
+      const { delivery, before = [], partition } = result;
+      const progress = before.map(({ body }) => ({ entry: { seq: 0, at, body, partition }, result: null }));
+      return [...progress, { entry: { seq: 0, at, body: delivery.body, partition }, result }];
+    });
   }
 
   /**
@@ -187,8 +198,8 @@ export class BatchRun {
     ahead: ReadonlyMap<string, unknown> = NONE,
   ): Promise<boolean> {
     const { drafts, effectsCancelled } = this.batch.writes;
-    const results = found.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id));
-    const all = [...entries, ...this.#entriesOf(results)];
+    const locals = this.#locals(found.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id)));
+    const all = [...entries, ...locals.map(({ entry }) => entry)];
     const ready = await readyMessages(this.#parts, {
       entries: all,
       drafts,
@@ -202,14 +213,15 @@ export class BatchRun {
     for (const [body, message] of ready.bodies) this.#bodies.set(body, message);
     for (const [index, entry] of all.entries()) {
       const message = ready.messages[index] ?? null;
-      const result = results[index - entries.length];
+      const local = locals[index - entries.length];
       const slow = ready.slow.get(index);
-      if (slow !== undefined && result !== undefined) {
-        this.refused.push(result);
+      if (slow !== undefined && local !== undefined) {
+        // Its progress has the same actor, which is slow too.
+        if (local.result !== null) this.refused.push(local.result);
         continue;
       }
       this.#taken.push({ entry, message });
-      if (result !== undefined) this.#take(entry, result, ahead);
+      if (local !== undefined) this.#take(local, ahead);
       if (slow !== undefined) this.#postpone(entry, slow);
       else if (message !== null) this.batch.deliver(entry, message, activationOf(message, ready), ready.bodies);
     }
@@ -222,9 +234,10 @@ export class BatchRun {
     return partition;
   }
 
-  #take(entry: MailboxEntry, result: LocalResult, ahead: ReadonlyMap<string, unknown>): void {
-    const { id, attempt, partition } = result;
+  #take({ entry, result }: Local, ahead: ReadonlyMap<string, unknown>): void {
     this.results.push(entry);
+    if (result === null) return;
+    const { id, attempt, partition } = result;
     if (ahead.has(id)) this.batch.writes.effectsEnded.add(id);
     else this.settles.push({ id, attempt, partition });
   }

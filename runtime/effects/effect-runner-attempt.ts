@@ -361,6 +361,7 @@ export class EffectAttempt {
     const { store } = this.#settings;
     const why = error === undefined ? undefined : { code: error.code, message: error.message };
     if ((await this.#committed) === false) return this.#drop(DONE);
+    await this.#report.sent();
     const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs, undefined, why);
     await persist(give, this.#settings, this.#giveUp);
     // A repeated call returns false although the first one gave the attempt back: the job comes again and the claim

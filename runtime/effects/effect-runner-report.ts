@@ -4,10 +4,11 @@ import type { RetryPolicy } from '../define-actor.ts';
 import type { EffectProgress, EffectResult, HandlerWait } from '../effect.ts';
 import type { EffectJob } from '../effect-queue.ts';
 import { ERRORS, SvcError, toSvcError } from '../errors.ts';
-import type { Json } from '../json.ts';
+import { hasMoreChars, type Json } from '../json.ts';
 import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Delivery } from '../message.ts';
 import type { Random } from '../random.ts';
+import { isSpilled } from '../turns/payload.ts';
 import type { EffectEnvelope } from './effect-envelope.ts';
 import type { RunnerSettings } from './effect-runner-claim.ts';
 
@@ -29,7 +30,17 @@ export function invalidInput(
   return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
 }
 
-/** Sends progress and result of one attempt as messages to the actor that requested the effect. */
+/** Most progress of an attempt that is held until the commit that opens its effect. */
+const MOST_HELD = 16;
+
+/** Progress with more characters is not held. */
+const MOST_HELD_CHARS = 4_096;
+
+/**
+ * Sends progress and result of one attempt as messages to the actor that requested the effect. Ahead of the commit that
+ * opens the effect, progress is held: a result that comes before that commit takes it along, so that one batch handles
+ * all of it and none goes through the mailbox.
+ */
 export class EffectReport {
   readonly #settings: RunnerSettings;
   readonly #job: EffectJob;
@@ -39,8 +50,13 @@ export class EffectReport {
   readonly #committed: Promise<boolean> | undefined;
   /** When the attempt began, Unix ms. */
   readonly startedAtMs: number;
+  /** Whether progress goes through the mailbox. */
   #hasProgressed = false;
-  #last: Promise<boolean> = Promise.resolve(true);
+  #isHolding: boolean;
+  #held: Promise<Delivery>[] = [];
+  /** Resolves when what was held has gone where it belongs. */
+  readonly #heldSent: Promise<boolean>;
+  #last: Promise<boolean>;
 
   constructor(
     settings: RunnerSettings,
@@ -57,12 +73,21 @@ export class EffectReport {
     this.#giveUp = giveUp;
     this.#committed = committed;
     this.startedAtMs = settings.clock.now();
+    this.#isHolding = committed !== undefined;
+    this.#heldSent = committed === undefined ? Promise.resolve(true) : this.#sendHeld(committed);
+    this.#last = this.#heldSent.catch(() => true);
+  }
+
+  /** Resolves when all progress so far was sent, or could not be. */
+  async sent(): Promise<void> {
+    await this.#last;
   }
 
   /** Sends an intermediate result; they arrive in the order of the calls. False: the attempt is no longer wanted. */
   progress(value: Json): Promise<boolean> {
     const { progressAs } = this.#envelope.request;
-    if (progressAs === undefined) return Promise.resolve(true);
+    if (progressAs === undefined || this.#holds(progressAs, value)) return Promise.resolve(true);
+    this.#hasProgressed = true;
     const next = this.#last.then((wanted) => (wanted ? this.#sendProgress(progressAs, value) : false));
     this.#last = next.catch(() => true);
     return next;
@@ -70,7 +95,6 @@ export class EffectReport {
 
   /** Closes the effect after all its progress. False: it was cancelled or taken over, and the result is dropped. */
   async settle(outcome: Outcome): Promise<boolean> {
-    await this.#last;
     try {
       return await this.#sendResult(outcome);
     } catch (error) {
@@ -84,15 +108,43 @@ export class EffectReport {
 
   async #sendProgress(type: string, value: Json): Promise<boolean> {
     if ((await this.#committed) === false) return false;
-    this.#hasProgressed = true;
+    return this.#put(await this.#progressDelivery(type, value));
+  }
+
+  /** Holds progress while the commit is awaited. False: it must wait for the commit, and so must all that follows. */
+  #holds(type: string, value: Json): boolean {
+    if (!this.#isHolding) return false;
+    this.#isHolding = this.#held.length < MOST_HELD && !hasMoreChars(value, MOST_HELD_CHARS);
+    if (!this.#isHolding) return false;
+    const delivery = this.#progressDelivery(type, value);
+    // `#heldSent` and `settle` report it.
+    delivery.catch(() => {});
+    this.#held.push(delivery);
+    return true;
+  }
+
+  /** Sends what is held once the commit has happened. False: the attempt is no longer wanted. */
+  async #sendHeld(committed: Promise<boolean>): Promise<boolean> {
+    const happened = await committed;
+    this.#isHolding = false;
+    const held = this.#held.splice(0);
+    if (!happened) return false;
+    if (held.length > 0) this.#hasProgressed = true;
+    for (const one of held) if (!(await this.#put(await one))) return false;
+    return true;
+  }
+
+  #progressDelivery(type: string, value: Json): Promise<Delivery> {
     const { context } = this.#envelope.request;
-    const payload = {
+    return this.#delivery(type, {
       effectId: this.#job.id,
       attempt: this.#attempt,
       ...(context === undefined ? {} : { context }),
       value,
-    } satisfies EffectProgress;
-    const delivery = await this.#delivery(type, payload);
+    } satisfies EffectProgress);
+  }
+
+  #put(delivery: Delivery): Promise<boolean> {
     const { store } = this.#settings;
     const send = () => store.progressEffect(this.#job.partition, this.#job.id, this.#attempt, delivery);
     return persist(send, this.#settings, this.#giveUp);
@@ -110,14 +162,33 @@ export class EffectReport {
       outcome,
     } satisfies EffectResult;
     const delivery = await this.#delivery(replyAs, payload);
-    const { store, settleHere } = this.#settings;
-    const { partition, id } = this.#job;
-    // A result follows its progress through the mailbox, so that both arrive in order.
-    const isFirst = !this.#hasProgressed;
-    if (isFirst && (await settleHere(partition, { id, attempt: this.#attempt, delivery }))) return true;
+    if (await this.#settledHere(delivery)) return true;
     if ((await this.#committed) === false) return false;
+    const { store } = this.#settings;
+    const { partition, id } = this.#job;
     const send = () => store.settleEffect(partition, id, this.#attempt, delivery);
     return persist(send, this.#settings, this.#giveUp);
+  }
+
+  /**
+   * Hands the result with its held progress to the partition. False: it must be sent as a message, behind its progress,
+   * so that both arrive in order.
+   */
+  async #settledHere(delivery: Delivery): Promise<boolean> {
+    const before = await Promise.all(this.#held);
+    const isInline = before.length === 0 || ![delivery, ...before].some(({ body }) => isSpilled(body));
+    if (this.#hasProgressed || !isInline) {
+      await this.#last;
+      await this.#heldSent;
+      return false;
+    }
+    this.#held.splice(0, before.length);
+    const settle = { id: this.#job.id, attempt: this.#attempt, delivery };
+    const result = before.length === 0 ? settle : { ...settle, before };
+    if (await this.#settings.settleHere(this.#job.partition, result)) return true;
+    if ((await this.#committed) === false) return false;
+    for (const one of before) if (!(await this.#put(one))) return false;
+    return false;
   }
 
   /** Encodes a message once, so that a repeated call carries the same message id. */

@@ -172,8 +172,9 @@ export async function packCommit(
     const delivery = { id, to, body: typeof packed === 'string' ? packed : await packed };
     drafts.of(timer.message.to).timersSet.push({ id: timer.id, afterMs: timer.afterMs, delivery });
   }
+  const stored = writes.timersCleared.length === 0 ? NONE : storedTimers(writes);
   for (const id of writes.timersCleared) {
-    if (!pending.has(id)) drafts.of(writes.owners.get(id)).timersCleared.push(id);
+    if (stored.has(id) && !pending.has(id)) drafts.of(writes.owners.get(id)).timersCleared.push(id);
   }
   await openEffects(writes, drafts, payloads, requests);
   for (const id of writes.effectsCancelled) drafts.of(writes.owners.get(id)).effectsCancelled.push(id);
@@ -236,6 +237,16 @@ async function slim(record: ActorRecord, stuck: Stuck, actor: Address, payloads:
     stuck.behind.map((body) => (body.length > MOST_WAITING_CHARS ? payloads.spill(actor, body) : body)),
   );
   return { ...record, stuck: { ...stuck, behind } };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Ids of timers that the store has for the actors of the batch. Others were set and cleared inside it. */
+function storedTimers(writes: BatchWrites): ReadonlySet<string> {
+  const stored = new Set<string>();
+  for (const { activation } of writes.drafts.values())
+    for (const name of Object.keys(activation.record.timers)) stored.add(timerId(activation.address, name));
+  return stored;
 }
 
 /** Timers pending after the batch: timer id -> id of the message that will be sent. */
