@@ -5,11 +5,18 @@ import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 import type { Sweep } from './actor-store-sweep.ts';
-import { integer, text, textOrNull } from './database.ts';
+import { integer, type Row, text, textOrNull } from './database.ts';
+import type { GroupMember } from './group-commit.ts';
+
+/** Number of actors whose row numbers are in memory. */
+const MOST_KNOWN = 4_096;
 
 /** Stores actor records and event streams. */
-export class ActorTable {
+export class ActorTable implements GroupMember {
+  /** Row numbers by partition and address: each commit of an actor, and each look at its events, needs its own. */
+  readonly #known = new Map<string, number>();
   readonly #put;
+  readonly #update;
   readonly #clear;
   readonly #dropEmpty;
   readonly #record;
@@ -25,8 +32,9 @@ export class ActorTable {
   constructor(database: DatabaseSync) {
     this.#put = database.prepare(
       `INSERT INTO actors (partition, address, record) VALUES (?, ?, ?)
-       ON CONFLICT (partition, address) DO UPDATE SET record = excluded.record`,
+       ON CONFLICT (partition, address) DO UPDATE SET record = excluded.record RETURNING id`,
     );
+    this.#update = database.prepare('UPDATE actors SET record = ? WHERE id = ?');
     this.#clear = database.prepare('UPDATE actors SET record = NULL WHERE partition = ? AND address = ?');
     this.#dropEmpty = database.prepare(
       `DELETE FROM actors WHERE partition = ? AND address = ?
@@ -45,9 +53,12 @@ export class ActorTable {
 
   write(partition: PartitionState, address: Address, record: string | null): void {
     if (record !== null) {
-      this.#put.run(partition.id, address, record);
+      const known = this.#known.get(keyOf(partition, address));
+      if (known !== undefined) this.#update.run(record, known);
+      else this.#know(partition, address, this.#put.get(partition.id, address, record));
       return;
     }
+    this.#known.delete(keyOf(partition, address));
     this.#clear.run(partition.id, address);
     this.#dropEmpty.run(partition.id, address);
   }
@@ -83,21 +94,41 @@ export class ActorTable {
   forget(partition: PartitionState, address: Address): void {
     const actor = this.#idOf(partition, address);
     if (actor === undefined) return;
+    this.#known.delete(keyOf(partition, address));
     this.#dropEvents.run(actor);
     this.#drop.run(actor);
   }
 
+  beforeCommit(): void {}
+
+  committed(): void {}
+
+  /** Rows that the group made are gone. */
+  rolledBack(): void {
+    this.#known.clear();
+  }
+
   #idOf(partition: PartitionState, address: Address): number | undefined {
+    const known = this.#known.get(keyOf(partition, address));
+    if (known !== undefined) return known;
     const row = this.#find.get(partition.id, address);
-    return row === undefined ? undefined : integer(row, 'id');
+    return row === undefined ? undefined : this.#know(partition, address, row);
   }
 
   #new(partition: PartitionState, address: Address): number {
-    const row = this.#create.get(partition.id, address);
+    return this.#know(partition, address, this.#create.get(partition.id, address));
+  }
+
+  #know(partition: PartitionState, address: Address, row: Row | undefined): number {
     if (row === undefined) throw new Error(`actor ${address} was not stored`);
-    return integer(row, 'id');
+    const id = integer(row, 'id');
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(keyOf(partition, address), id);
+    return id;
   }
 }
+
+const keyOf = ({ id }: PartitionState, address: Address): string => `${id}/${address}`;
 
 /** The journal: one row for each commit. The entries that it handled are read from the mailbox. */
 export class JournalTable {

@@ -7,9 +7,13 @@ import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 import { forgetSeen, type Sweep } from './actor-store-sweep.ts';
 import { integer, text } from './database.ts';
+import type { GroupMember } from './group-commit.ts';
+
+/** Most characters of unread entries that are in memory. */
+const MOST_UNREAD_CHARS = 4_000_000;
 
 /** Mailboxes: entries, the duplicate check of client messages, and recorded replies. */
-export class MailboxTable {
+export class MailboxTable implements GroupMember {
   readonly #book: PartitionBook;
   readonly #notices: Notices;
   readonly #sweep: Sweep;
@@ -18,6 +22,9 @@ export class MailboxTable {
   readonly #reply;
   readonly #record;
   #lastKey: number;
+  /** New entries by key, until their first reading, which mostly follows at once. */
+  readonly #unread = new Map<number, { readonly at: number; readonly body: string }>();
+  #unreadChars = 0;
   /** When the newest entry was written, at the opening of the file; 0 without an entry. */
   readonly lastAt: number;
 
@@ -93,7 +100,31 @@ export class MailboxTable {
     this.#insert.run(this.#lastKey, state.id, seq, now, id, body);
     state.keys.push(this.#lastKey);
     state.tail = seq;
+    if (this.#unreadChars + body.length > MOST_UNREAD_CHARS) this.rolledBack();
+    this.#unread.set(this.#lastKey, { at: now, body });
+    this.#unreadChars += body.length;
     return seq;
+  }
+
+  beforeCommit(): void {}
+
+  committed(): void {}
+
+  /** Entries of the group are gone. Those of other groups are read from the file. */
+  rolledBack(): void {
+    this.#unread.clear();
+    this.#unreadChars = 0;
+  }
+
+  #take(key: number): { readonly at: number; readonly body: string } | undefined {
+    const unread = this.#unread.get(key);
+    if (unread !== undefined) {
+      this.#unread.delete(key);
+      this.#unreadChars -= unread.body.length;
+      return unread;
+    }
+    const row = this.#entry.get(key);
+    return row === undefined ? undefined : { at: integer(row, 'at'), body: text(row, 'body') };
   }
 
   /** Entries behind `after` up to and including `upTo`, oldest first. */
@@ -102,9 +133,9 @@ export class MailboxTable {
     const last = Math.min(upTo, after + limit);
     for (let seq = Math.max(after, state.base) + 1; seq <= last; seq++) {
       const key = state.keys[seq - state.base - 1];
-      const row = key === undefined ? undefined : this.#entry.get(key);
-      if (row === undefined) throw new Error(`entry ${seq} of ${state.name} is not in the data file`);
-      entries.push({ seq, at: integer(row, 'at'), body: text(row, 'body') });
+      const entry = key === undefined ? undefined : this.#take(key);
+      if (entry === undefined) throw new Error(`entry ${seq} of ${state.name} is not in the data file`);
+      entries.push({ seq, at: entry.at, body: entry.body });
     }
     return entries;
   }

@@ -44,6 +44,7 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
   const sweep = new Sweep(database, book);
   const applied = new AppliedCommits();
   const mailbox = new MailboxTable(database, book, notices, sweep);
+  const actors = new ActorTable(database);
   return {
     database,
     book,
@@ -51,14 +52,14 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
     mailbox,
     sweep,
     applied,
-    actors: new ActorTable(database),
+    actors,
     timers: new TimerTable(database, book, mailbox),
     effects: new EffectTable(database, mailbox, notices),
     journal: new JournalTable(database, book, mailbox, sweep),
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
     facts: new FactTable(database),
-    group: new GroupCommit(database, [book, notices, applied]),
+    group: new GroupCommit(database, [book, notices, applied, mailbox, actors]),
   };
 }
 
@@ -94,8 +95,11 @@ class DirectoryTable {
   readonly #find;
   readonly #delete;
   readonly #page;
+  /** Most stores place no actor away from home: nothing is looked up in them. */
+  #mayHaveEntries: boolean;
 
   constructor(database: DatabaseSync) {
+    this.#mayHaveEntries = database.prepare('SELECT 1 FROM directory LIMIT 1').get() !== undefined;
     this.#insert = database.prepare(
       'INSERT INTO directory (home, address, partition) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     );
@@ -107,17 +111,19 @@ class DirectoryTable {
   }
 
   place(home: Partition, address: Address, partition: Partition): Partition {
+    this.#mayHaveEntries = true;
     this.#insert.run(home, address, partition);
     return this.locate(home, address) ?? partition;
   }
 
   locate(home: Partition, address: Address): Partition | null {
+    if (!this.#mayHaveEntries) return null;
     const row = this.#find.get(home, address);
     return row === undefined ? null : partitionNamed(text(row, 'partition'));
   }
 
   unplace(home: Partition, address: Address, partition: Partition): boolean {
-    return this.#delete.run(home, address, partition).changes > 0;
+    return this.#mayHaveEntries && this.#delete.run(home, address, partition).changes > 0;
   }
 
   /** Returns a page, which begins behind the last address of the previous one. */

@@ -24,6 +24,7 @@ export class PartitionBook implements GroupMember {
   readonly #changed = new Set<PartitionState>();
   readonly #created = new Set<PartitionState>();
   readonly #put;
+  readonly #update;
   readonly #count;
   readonly #uncount;
   readonly #nextTimer;
@@ -35,6 +36,11 @@ export class PartitionBook implements GroupMember {
     this.#put = database.prepare(
       `INSERT OR REPLACE INTO partitions (id, name, tail, cursor, trimmed, epoch, lease_grant, lease_node, lease_until)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    // Replacing a row would also write the index of names again.
+    this.#update = database.prepare(
+      `UPDATE partitions SET tail = ?, cursor = ?, trimmed = ?, epoch = ?, lease_grant = ?, lease_node = ?, lease_until = ?
+       WHERE id = ?`,
     );
     this.#count = database.prepare('INSERT OR REPLACE INTO waiting (partition, address, count) VALUES (?, ?, ?)');
     this.#uncount = database.prepare('DELETE FROM waiting WHERE partition = ? AND address = ?');
@@ -139,6 +145,7 @@ export class PartitionBook implements GroupMember {
 
   #write(state: PartitionState): void {
     const { id, name, tail, cursor, trimmed, epoch, grant, node, until } = state;
-    this.#put.run(id, name, tail, cursor, trimmed, epoch, grant, node, until);
+    const { changes } = this.#update.run(tail, cursor, trimmed, epoch, grant, node, until, id);
+    if (changes === 0) this.#put.run(id, name, tail, cursor, trimmed, epoch, grant, node, until);
   }
 }
