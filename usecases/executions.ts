@@ -8,7 +8,7 @@ import { needsOf } from '../manifests/node/capabilities.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import { type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
+import { newestFirst, type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
@@ -79,10 +79,7 @@ export interface ExecutionApi {
 
 type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;
 
-const NEWEST_FIRST = [
-  ['started_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('started_at');
 
 /** The state of an execution that callers may see: started and not removed. */
 interface Visible {

@@ -5,7 +5,7 @@ import type { Duplicate, StimulusDocument, StimulusRecord } from '../actors/stim
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
+import { newestFirst, type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection } from '../runtime/documents.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
@@ -116,10 +116,7 @@ const MAX_KEY_CHARS = 1_024;
 
 const MOST_LISTED = 1_000;
 
-const NEWEST_FIRST = [
-  ['received_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('received_at');
 
 /**
  * Attempts to find a stimulus in the list. Lists lag some 250 ms (R2), and a sender may look for its stimulus at once.

@@ -14,7 +14,7 @@ import type { ToolOffer } from '../manifests/tool/scope.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { ActorClient, ActorEvent, CallOptions } from '../runtime/client.ts';
-import { type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
+import { newestFirst, type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
@@ -176,10 +176,7 @@ export interface ToolSessionApi {
 
 const MOST_LISTED = 1_000;
 
-const NEWEST_FIRST = [
-  ['opened_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('opened_at');
 
 const PAGE = 500;
 

@@ -13,7 +13,7 @@ import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } fr
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import { type Address, addressOf, tenantOf } from '../runtime/address.ts';
 import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
-import { type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
+import { newestFirst, type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
@@ -88,10 +88,7 @@ export interface WorkflowApi {
 
 type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;
 
-const NEWEST_FIRST = [
-  ['started_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('started_at');
 
 /** The answer to the message Start. */
 const Started = z.object({

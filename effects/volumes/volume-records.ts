@@ -1,5 +1,5 @@
 import { positionOf } from '../../runtime/documents/document-query.ts';
-import { type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
+import { newestFirst, type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { seenPart, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
@@ -7,10 +7,7 @@ import type { VolumeDocument } from './stored-volume.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TRIES = 20;
-const NEWEST_FIRST = [
-  ['created_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('created_at');
 /** Maximum number of executions that mount one volume. */
 const MAX_USERS = 1_000;
 

@@ -82,3 +82,10 @@ const digestOf = (what: unknown): string =>
 
 const refused = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: ${expected}`, { field });
+
+/** The order of a list by a time, newest first; entries of one moment by their ids. */
+export const newestFirst = <Time extends string>(time: Time) =>
+  [
+    [time, 'desc'],
+    ['id', 'desc'],
+  ] as const;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
+import { newestFirst, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
@@ -25,10 +25,7 @@ const MAX_ATTEMPTS = 16;
 /** Largest page of a list. */
 const MOST_LISTED = 1_000;
 
-const NEWEST_FIRST = [
-  ['created_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('created_at');
 
 interface ApiKeysParts {
   readonly documents: Documents;

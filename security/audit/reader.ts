@@ -1,17 +1,14 @@
 import type { EntryRecord } from '../../manifests/audit/entries.ts';
 import type { ChainEnd } from '../../manifests/audit/record.ts';
 import { positionOf } from '../../runtime/documents/document-query.ts';
-import { type Page, type PageAsked, readToken, tokenOf } from '../../runtime/documents/pages.ts';
+import { newestFirst, type Page, type PageAsked, readToken, tokenOf } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition, Position } from '../../runtime/documents.ts';
 import type { ChainView, EntryFilter, ListedEntry } from './api.ts';
 import type { Block } from './blocks.ts';
 import type { CheckpointDocument } from './retention.ts';
 import type { ChainDocument, Statements } from './statements.ts';
 
-const NEWEST_FIRST = [
-  ['at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('at');
 
 /** Blocks that one query reads. */
 const AT_ONCE = 100;

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../../runtime/clock.ts';
-import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
+import { newestFirst, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
@@ -11,10 +11,7 @@ const MAX_ATTEMPTS = 16;
 
 const MOST_LISTED = 1_000;
 
-const NEWEST_FIRST = [
-  ['created_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('created_at');
 
 export type JoinAudit = (event: Readonly<Record<string, string>>, message: string) => void;
 

@@ -19,7 +19,7 @@ import {
   searchOf,
 } from './schemas/catalog.ts';
 import { RunStarted } from './schemas/executions.ts';
-import { AgentIdParams, CallerHeaders } from './schemas/fields.ts';
+import { AgentIdParams, CallerHeaders, VersionQuery } from './schemas/fields.ts';
 import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
 
 const MOST_LOGS = 200;
@@ -103,7 +103,7 @@ export const AGENT_OPERATIONS = [
     access: 'read',
     input: {
       params: AgentIdParams,
-      query: z.object({ version: z.string().min(1).max(64).optional().describe('Default: the newest.') }),
+      query: VersionQuery,
     },
     answer: DeployedAgent,
     rest: { method: 'GET', path: '/v1/agents/:id', style: 'plain', texts, also: [404] },

@@ -17,7 +17,7 @@ import {
   searchOf,
 } from './schemas/catalog.ts';
 import { RunStarted } from './schemas/executions.ts';
-import { CallerHeaders } from './schemas/fields.ts';
+import { CallerHeaders, VersionQuery } from './schemas/fields.ts';
 import {
   DeployedWorkflow,
   RunBody,
@@ -75,7 +75,7 @@ export const WORKFLOW_OPERATIONS = [
     access: 'read',
     input: {
       params: WorkflowParams,
-      query: z.object({ version: z.string().min(1).max(64).optional().describe('Default: the newest.') }),
+      query: VersionQuery,
     },
     answer: DeployedWorkflow,
     rest: { method: 'GET', path: '/v1/workflows/:name', style: 'coded', also: [404] },

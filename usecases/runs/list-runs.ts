@@ -1,7 +1,7 @@
 import type { ExecutionDocument } from '../../actors/execution/view.ts';
 import type { WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
 import type { ActorClient } from '../../runtime/client.ts';
-import { readToken, tokenOf } from '../../runtime/documents/pages.ts';
+import { newestFirst, readToken, tokenOf } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition, Find, Position } from '../../runtime/documents.ts';
 import { seenPart, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
 import { isUnfinished, type Run, type RunDocument, type RunKind, type RunStatus, runOf } from './run.ts';
@@ -37,10 +37,7 @@ const MOST_BY_ID = 200;
 /** Text of at least this length that can only be the beginning of an id is looked up by id. */
 const ID_TEXT = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/;
 
-const NEWEST_FIRST = [
-  ['started_at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('started_at');
 
 export function createRunsApi({ executions, workflows, client }: RunsParts): RunsApi {
   const collections = { execution: executions, workflow: workflows };

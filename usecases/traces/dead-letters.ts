@@ -1,6 +1,6 @@
 import type { Address } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
+import { newestFirst, type Page, type PageAsked, pageOf } from '../../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, tenantOfViewer } from '../../runtime/identity.ts';
@@ -90,10 +90,7 @@ export const MOST_REPLAYS = 5;
 /** How often a replay that was sent is tried to be recorded. */
 const MOST_TRIES = 10;
 
-const NEWEST_FIRST = [
-  ['at', 'desc'],
-  ['id', 'desc'],
-] as const;
+const NEWEST_FIRST = newestFirst('at');
 
 interface DeadLetterParts extends SightParts {
   readonly client: SightParts['client'] & { repeat(message: Message, id: string): Promise<void> };

@@ -9,7 +9,7 @@ import {
   ValidateAnswer as AgentValidateAnswer,
 } from '../../../usecases/operations/schemas/agents.ts';
 import { DeployBody, DeployQuery, isSet, ValidateBody } from '../../../usecases/operations/schemas/catalog.ts';
-import { AgentIdParams, CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
+import { AgentIdParams, CallerHeaders, VersionQuery } from '../../../usecases/operations/schemas/fields.ts';
 import { DeployAnswer, ValidateAnswer, WorkflowParams } from '../../../usecases/operations/schemas/workflows.ts';
 import type { RestApp, RestParts } from '../parts.ts';
 import type { ProblemStyle, ProblemTexts } from '../problem.ts';
@@ -44,10 +44,6 @@ export function agentManifestRoutes(app: RestApp, parts: RestParts): void {
     return sendYaml(reply, await agents.export(caller, await agentNamed(agents, caller, request.params.id)));
   });
 }
-
-const VersionQuery = z.object({
-  version: z.string().min(1).max(64).optional().describe('Default: the newest.'),
-});
 
 /** The same of workflows, on nodes with workflows. */
 export function workflowManifestRoutes(app: RestApp, { workflows }: RestParts): void {

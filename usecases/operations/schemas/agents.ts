@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { labelsField } from './executions.ts';
-import { jsonObject, nextPageField } from './fields.ts';
+import { jsonObject, nextPageField, versionField } from './fields.ts';
 import { Finding } from './workflows.ts';
 
 /** The summary of an agent (H10), with the other fields of the list of agents. */
@@ -45,12 +45,7 @@ export const ScopeAnswer = MovedAnswer.extend({ agent_id: z.string() });
 export const ExecuteBody = z.strictObject({
   intent: z.string().max(65_536).optional().describe('The goal; part of the input, and {{intent}}.'),
   input: jsonObject.default({}).describe('Values by name: {{KEY}} in the prompt; as JSON part of the input.'),
-  version: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('Version of the agent; default: the latest, the one deployed last that is no pre-release.'),
+  version: versionField('agent'),
   labels: labelsField,
 });
 

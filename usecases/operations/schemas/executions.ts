@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RunLabels } from '../../../manifests/metadata.ts';
 import { RUN_OUTCOMES } from '../../runs/run.ts';
 import { LoggedEvent, logPage } from './catalog.ts';
-import { AgentId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
+import { AgentId, ForkedFromSchema, jsonObject, nextPageField, versionField } from './fields.ts';
 
 /** A read-only list, since answers are never changed after they are made. */
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
@@ -65,12 +65,7 @@ export const labelsField = RunLabels.optional().describe('At most 16 short texts
 export const StartBody = z.strictObject({
   agent_id: AgentId,
   input: z.string().describe('Task input passed to the agent.'),
-  version: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('Version of the agent; default: the latest, the one deployed last that is no pre-release.'),
+  version: versionField('agent'),
   context: jsonObject.optional().describe('Values for the prompt template.'),
   workflow_execution_id: z.guid('expected a UUID').optional().describe('Workflow execution that the run belongs to.'),
   labels: labelsField,

@@ -38,6 +38,15 @@ const decimal = (value: unknown): unknown => (typeof value === 'string' && DECIM
 const SHARE = { error: 'expected a number from 0 to 1' };
 export const shareField = z.preprocess(decimal, z.number(SHARE).min(0, SHARE).max(1, SHARE));
 
+const Version = z.string().min(1).max(64).optional();
+
+/** The version that a call runs. */
+export const versionField = (kind: 'agent' | 'workflow') =>
+  Version.describe(`Version of the ${kind}; default: the latest, the one deployed last that is no pre-release.`);
+
+/** The version that a call shows. */
+export const VersionQuery = z.object({ version: Version.describe('Default: the newest.') });
+
 /** Text that is not blank. */
 export const telling = (mostChars: number) => z.string().max(mostChars).regex(/\S/, 'expected text that is not blank');
 

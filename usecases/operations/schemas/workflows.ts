@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RUN_OUTCOMES } from '../../runs/run.ts';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { labelsField, RunError, WaitReason } from './executions.ts';
-import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, nextPageField } from './fields.ts';
+import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, nextPageField, versionField } from './fields.ts';
 
 export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
 
@@ -78,12 +78,7 @@ export const RunBody = z.strictObject({
     .describe('Checked against metadata.input_schema, where it must be an object; {{input.KEY}}.'),
   blackboard: jsonObject.optional().describe('Initial values of the blackboard.'),
   labels: labelsField,
-  version: z
-    .string()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe('Version of the workflow; default: the latest, the one deployed last that is no pre-release.'),
+  version: versionField('workflow'),
 });
 
 const ExecutionSummary = z.object({
