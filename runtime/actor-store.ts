@@ -102,8 +102,11 @@ export interface Mailboxes {
   depth(partition: Partition, address: Address): Promise<number>;
   /** Returns the backlog of a log. A partition that shares a log has the backlog of that log. */
   backlog(log: Log): Promise<Backlog>;
-  /** Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`. */
-  onReply(session: string, receive: (messageId: string, body: string) => void): Unsubscribe;
+  /**
+   * Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`.
+   * `missed` is called when answers may have been lost and later ones are heard again; not every store knows.
+   */
+  onReply(session: string, receive: (messageId: string, body: string) => void, missed?: () => void): Unsubscribe;
 }
 
 export interface EventAppend {

@@ -8,6 +8,8 @@ import type { Random } from '../random.ts';
 
 /** How often the store is asked for a reply, milliseconds. It limits the delay when a published reply gets lost. */
 const RECALL_MS = 1_000;
+/** Within this time the store is asked for all replies that may have been lost together. */
+const SPREAD_MS = 300;
 /** One timer checks all waiting asks, because a timer for each would cost more than the ask. */
 const LOOK_EVERY_MS = 100;
 
@@ -65,11 +67,12 @@ export class PendingAsks {
     this.#store = store;
     this.#clock = clock;
     this.#random = random;
-    this.#unsubscribe = store.onReply(session, (messageId, body) => {
+    const receive = (messageId: string, body: string): void => {
       const ask = this.#asks.get(messageId);
       ask?.resolve(body);
       for (const other of ask?.again ?? []) other.resolve(body);
-    });
+    };
+    this.#unsubscribe = store.onReply(session, receive, () => this.#recallSoon());
   }
 
   /** Ends the asks that wait, and each that comes later: their answers are not heard any more. */
@@ -121,6 +124,13 @@ export class PendingAsks {
       }
     }
     this.#cancelLook = this.#asks.size === 0 ? null : this.#clock.after(LOOK_EVERY_MS, () => this.#look());
+  }
+
+  /** Replies may have been lost: the store is asked for them before its time, for all within a moment. */
+  #recallSoon(): void {
+    const now = this.#clock.monotonic();
+    for (const ask of this.#asks.values())
+      ask.recallAt = Math.min(ask.recallAt, now + this.#random.fraction() * SPREAD_MS);
   }
 
   #recall(ask: PendingAsk): void {

@@ -102,8 +102,8 @@ export class EncryptedActorStore implements ActorStore {
     return reply;
   };
 
-  onReply: ActorStore['onReply'] = (session, receive) =>
-    this.#inner.onReply(session, (messageId, body) => {
+  onReply: ActorStore['onReply'] = (session, receive, missed) => {
+    const read = (messageId: string, body: string): void => {
       const wait = this.#cipher.toRead([body]);
       if (wait === null) receive(messageId, this.#cipher.decrypt(body, REPLY));
       else {
@@ -111,7 +111,9 @@ export class EncryptedActorStore implements ActorStore {
         const lost = (): void => {};
         wait.then(() => receive(messageId, this.#cipher.decrypt(body, REPLY)), lost);
       }
-    });
+    };
+    return this.#inner.onReply(session, read, missed);
+  };
 
   poll: ActorStore['poll'] = async (asks, limit) => {
     const polled = await this.#inner.poll(asks, limit);

@@ -15,7 +15,7 @@ const SILENCE_MS = 6_000;
 
 const CONNECT_TIMEOUT_MS = 3_000;
 
-const RETRY_CAP_MS = 2_000;
+const RETRY_CAP_MS = 1_000;
 
 /** Delay before a reconnect, with full jitter so that the nodes of a fleet do not reconnect together. */
 const reconnectDelayMs = (attempt: number): number =>

@@ -174,8 +174,9 @@ export class RedisMailboxes implements Mailboxes {
     return { cursor: integer(cursor), tail: integer(tail), oldestAt: integerOrNull(oldestAt) };
   }
 
-  onReply(session: string, receive: (messageId: string, body: string) => void): Unsubscribe {
-    return this.#pubsub.listen(this.#keys.replies(session), (message) => readReplies(message, receive));
+  onReply(session: string, receive: (messageId: string, body: string) => void, missed?: () => void): Unsubscribe {
+    const read = (message: Buffer): void => readReplies(message, receive);
+    return this.#pubsub.listen(this.#keys.replies(session), read, missed === undefined ? {} : { missed });
   }
 }
 

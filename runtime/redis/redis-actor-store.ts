@@ -159,8 +159,7 @@ export class RedisActorStore implements ActorStore {
   recallReply: ActorStore['recallReply'] = (...recall) => this.#mailboxes.recallReply(...recall);
   depth = (partition: Partition, address: Address) => this.#mailboxes.depth(partition, address);
   backlog = (log: Log) => this.#mailboxes.backlog(log);
-  onReply = (session: string, receive: (messageId: string, body: string) => void): Unsubscribe =>
-    this.#mailboxes.onReply(session, receive);
+  onReply: ActorStore['onReply'] = (...listener) => this.#mailboxes.onReply(...listener);
 
   acquire = (partition: Partition, node: string, grant: string, ttlMs: number, over?: string) =>
     this.#leases.acquire(partition, node, grant, ttlMs, over);

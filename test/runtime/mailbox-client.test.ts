@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import type { ActorStore } from '../../runtime/actor-store.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { EventFollower, type FollowParts } from '../../runtime/calls/follow.ts';
+import { PendingAsks } from '../../runtime/calls/pending-asks.ts';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { Message } from '../../runtime/message.ts';
+import { systemRandom } from '../../runtime/random.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
+import { HandClock } from '../support/hand-clock.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -45,6 +50,11 @@ before(async () => {
 });
 after(() => node.stop());
 
+const messageOf = (id: string): Message => ({
+  ...{ id, to: fresh('counter'), from: null, cause: null, trace: '0'.repeat(32), origin: 'client' },
+  ...{ type: 'Get', payload: {} },
+});
+
 const fresh = (kind: string) => addressOf(kind, 'acme', randomUUID());
 
 test('the same id asked several times at once is answered each time, without waiting for a recall', async () => {
@@ -71,6 +81,32 @@ test('an ask ends when its caller gives up, and at its deadline', async () => {
     isDown = false;
   }
   await waitUntil('both to be counted', async () => (await node.runtime.client.events(to, 0, 10)).length === 2);
+});
+
+test('replies that may have been lost are asked for when the store hears again, not a second after their ask', async () => {
+  const [clock, recalled] = [new HandClock(), new Set<string>()];
+  let missed: (() => void) | undefined;
+  const store: Pick<ActorStore, 'onReply' | 'recallReply'> = {
+    onReply(_session, _receive, whenMissed) {
+      missed = whenMissed;
+      return () => {};
+    },
+    async recallReply(_partition, messageId) {
+      recalled.add(messageId);
+      return `answer to ${messageId}`;
+    },
+  };
+  const asks = new PendingAsks(store, clock, systemRandom, 'session');
+  const ids = Array.from({ length: 20 }, (_, index) => `message-${index}`);
+  const answers = ids.map((id) => asks.add(messageOf(id), 'default:0', 60_000, undefined).answer);
+  await clock.pass(300);
+  assert.equal(recalled.size, 0);
+  missed?.();
+  await clock.pass(400);
+  assert.deepEqual(
+    await Promise.all(answers),
+    ids.map((id) => `answer to ${id}`),
+  );
 });
 
 test('an ask that waits when its client is closed ends at once, and so does a later one', async () => {

@@ -86,7 +86,7 @@ export class FaultyStore implements ActorStore {
 
   open = () => this.#inner.open();
   close = () => this.#inner.close();
-  onReply: ActorStore['onReply'] = (session, receive) => this.#inner.onReply(session, receive);
+  onReply: ActorStore['onReply'] = (...listener) => this.#inner.onReply(...listener);
   onSignal: ActorStore['onSignal'] = (node, receive) => this.#inner.onSignal(node, receive);
   onWake: ActorStore['onWake'] = (node, ring) => this.#inner.onWake(node, ring);
   onReturn: NonNullable<ActorStore['onReturn']> = (back) => this.#inner.onReturn?.(back) ?? (() => {});
