@@ -1,18 +1,5 @@
-import {
-  type Alias,
-  Composer,
-  type CST,
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  Lexer,
-  LineCounter,
-  type Node,
-  type ParsedNode,
-  Parser,
-} from 'yaml';
+import type { Alias, CST, Document, LineCounter, Node, ParsedNode } from 'yaml';
+import { yaml } from './late-libraries.ts';
 import { type Json, MAX_PROBLEMS, type Position, type Problem, pathText, type YamlText } from './schema-problems.ts';
 
 type ParsedYaml =
@@ -50,6 +37,7 @@ function position({ lines }: Composed, offset: number): Position {
 }
 
 function locateOffset(root: unknown, path: readonly PropertyKey[], { aliases }: Plain): number {
+  const { isAlias, isMap, isSeq } = yaml();
   let node = root;
   let offset = offsetOf(root);
   for (const part of path) {
@@ -105,6 +93,7 @@ class Walk {
     if (this.#values > this.#limits.maxValues)
       return this.#fault(node, `expected at most ${this.#limits.maxValues} values, aliases expanded`);
     if (depth > this.#limits.maxDepth + 1) return this.#fault(node, tooDeep(this.#limits));
+    const { isAlias, isMap, isScalar, isSeq } = yaml();
     if (isAlias(node)) return this.#alias(node, depth);
     if (isScalar(node)) return this.#scalar(node);
     if (isMap(node) || isSeq(node)) return this.#collection(node, depth);
@@ -152,7 +141,7 @@ class Walk {
   #collection(node: Node & { items: unknown[] }, depth: number): Json {
     if (!this.#enter(node)) return null;
     this.#open.add(node);
-    const value = isMap(node)
+    const value = yaml().isMap(node)
       ? this.#map(node, depth)
       : node.items.map((item, index) => this.#at(index, item, depth + 1));
     this.#open.delete(node);
@@ -181,7 +170,7 @@ class Walk {
 
 /** A key as text; null for lists, maps, aliases and empty keys. */
 function keyText(key: unknown): string | null {
-  if (!isScalar(key) || key.value === null || typeof key.value === 'object') return null;
+  if (!yaml().isScalar(key) || key.value === null || typeof key.value === 'object') return null;
   return String(key.value);
 }
 
@@ -228,7 +217,8 @@ interface Composed {
 
 /** Text to one YAML 1.2 document. Stops at the first limit, before the parser builds what is beyond it. */
 function composeYaml(text: string, limits: YamlLimits): Composed {
-  const lines = new LineCounter();
+  const { Composer, Lexer, LineCounter: Lines, Parser } = yaml();
+  const lines = new Lines();
   const failed = (offset: number, message: string): Composed => ({
     lines,
     document: null,

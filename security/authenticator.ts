@@ -1,4 +1,4 @@
-import { errors } from 'jose';
+import { jose } from '../manifests/late-libraries.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
@@ -93,7 +93,8 @@ async function authenticateToken(
   } catch (error) {
     if (error instanceof SvcError) throw error;
     // The same text for every invalid token; the log of the node has the reason.
-    const badToken = error instanceof errors.JOSEError || error instanceof UnusableClaim || error instanceof TypeError;
+    const badToken =
+      error instanceof jose().errors.JOSEError || error instanceof UnusableClaim || error instanceof TypeError;
     throw new SvcError(badToken ? 'unauthenticated' : 'internal', undefined, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
+import type { createLocalJWKSet, JSONWebKeySet, JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
+import { jose } from '../manifests/late-libraries.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { LazyHttp } from './lazy-http.ts';
@@ -56,14 +57,14 @@ export class KeySet {
     try {
       return await this.#lookUp(header);
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      if (!(error instanceof jose().errors.JWKSNoMatchingKey)) throw error;
     }
     await this.#refresh();
     try {
       return await this.#lookUp(header);
     } catch (error) {
       // The provider may have a new key that could not be fetched, so the token may be valid.
-      if (error instanceof errors.JWKSNoMatchingKey && this.#failure !== null) throw this.#unavailable();
+      if (error instanceof jose().errors.JWKSNoMatchingKey && this.#failure !== null) throw this.#unavailable();
       throw error;
     }
   }
@@ -105,7 +106,7 @@ export class KeySet {
 
   async #fetch(): Promise<void> {
     try {
-      this.#find = createLocalJWKSet(await this.#download());
+      this.#find = jose().createLocalJWKSet(await this.#download());
       this.#fetchedAtMs = this.#clock.monotonic();
       this.#failure = null;
     } catch (error) {

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type CryptoKey, decodeJwt, decodeProtectedHeader, errors, type JWK, type JWTPayload, jwtVerify } from 'jose';
+import type { CryptoKey, JWK, JWTPayload } from 'jose';
 import { z } from 'zod';
+import { jose } from '../manifests/late-libraries.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { KeySet } from './key-set.ts';
@@ -101,12 +102,12 @@ async function verifiedClaims<C extends Lived>(
   rules: TokenRules,
   schema: z.ZodType<C>,
 ): Promise<C> {
-  if (token.length > MAX_TOKEN_LENGTH) throw new errors.JWTInvalid('too long');
+  if (token.length > MAX_TOKEN_LENGTH) throw new (jose().errors.JWTInvalid)('too long');
   // Spare bits in the last character would allow several texts of one signature.
   const signature = token.slice(token.lastIndexOf('.') + 1);
   if (Buffer.from(signature, 'base64url').toString('base64url') !== signature)
-    throw new errors.JWTInvalid('not canonical');
-  const verified = await jwtVerify(token, (header) => keyNamed(header.kid, find), {
+    throw new (jose().errors.JWTInvalid)('not canonical');
+  const verified = await jose().jwtVerify(token, (header) => keyNamed(header.kid, find), {
     algorithms: ['RS256'],
     issuer: rules.issuer,
     audience: typeof rules.audience === 'string' ? rules.audience : [...rules.audience],
@@ -116,24 +117,25 @@ async function verifiedClaims<C extends Lived>(
   });
   const claims = schema.parse(verified.payload);
   // Public keys are kept for the maximum lifetime only.
-  if ((claims.exp - claims.iat) * 1_000 > MAX_TOKEN_LIFE_MS) throw new errors.JWTInvalid('lives too long');
+  if ((claims.exp - claims.iat) * 1_000 > MAX_TOKEN_LIFE_MS) throw new (jose().errors.JWTInvalid)('lives too long');
   return claims;
 }
 
 function refusalOf(error: unknown, { invalid, expired }: TokenRules): SvcError {
   if (error instanceof SvcError) return error;
   // jose checks `exp` after the signature, so "expired" reveals nothing about forged tokens.
-  const isExpired = error instanceof errors.JWTExpired;
-  const isInvalid = error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError;
+  const isExpired = error instanceof jose().errors.JWTExpired;
+  const isInvalid =
+    error instanceof jose().errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError;
   if (!isExpired && !isInvalid) return new SvcError('internal', undefined, { cause: error });
   return new SvcError('unauthenticated', isExpired ? expired : invalid, { cause: new Error(error.name) });
 }
 
 async function keyNamed(kid: string | undefined, keys: FindKey): Promise<KeyObject | CryptoKey> {
   // A malformed kid costs no look-up.
-  if (kid === undefined || !THUMBPRINT.test(kid)) throw new errors.JWKSNoMatchingKey();
+  if (kid === undefined || !THUMBPRINT.test(kid)) throw new (jose().errors.JWKSNoMatchingKey)();
   const key = await keys.find(kid);
-  if (key === null) throw new errors.JWKSNoMatchingKey();
+  if (key === null) throw new (jose().errors.JWKSNoMatchingKey)();
   return key;
 }
 
@@ -142,7 +144,7 @@ export function confirmedKey({ jwk }: Confirmation): KeyObject {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' });
   } catch (error) {
-    throw new errors.JWTInvalid('cnf is no Ed25519 key', { cause: error });
+    throw new (jose().errors.JWTInvalid)('cnf is no Ed25519 key', { cause: error });
   }
 }
 
@@ -182,11 +184,12 @@ export async function verifyToken(
   clockSkewMs: number,
 ): Promise<{ claims: JWTPayload; realm: RealmSettings }> {
   // Unverified: only selects the realm whose keys must verify the token.
-  const realm = realms.get(decodeJwt(token).iss ?? '');
-  if (realm === undefined) throw new errors.JWTInvalid('no realm has this issuer');
-  if (typeof decodeProtectedHeader(token).kid !== 'string') throw new errors.JWTInvalid('header has no kid');
+  const realm = realms.get(jose().decodeJwt(token).iss ?? '');
+  if (realm === undefined) throw new (jose().errors.JWTInvalid)('no realm has this issuer');
+  if (typeof jose().decodeProtectedHeader(token).kid !== 'string')
+    throw new (jose().errors.JWTInvalid)('header has no kid');
   const { settings, keys } = realm;
-  const verified = await jwtVerify(token, (header) => keys.keyFor(header), {
+  const verified = await jose().jwtVerify(token, (header) => keys.keyFor(header), {
     algorithms: ALGORITHMS,
     issuer: settings.issuerUrl,
     audience: typeof settings.audience === 'string' ? settings.audience : [...settings.audience],

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isMap, parseDocument } from 'yaml';
+import { yaml } from '../manifests/late-libraries.ts';
 import { API_VERSION } from '../manifests/metadata.ts';
 import { parseManagedConfig } from '../manifests/node/managed.ts';
 import type { ManagedProvider } from '../manifests/node/managed-providers.ts';
@@ -83,12 +83,12 @@ function providersIn(text: string): Providers {
 
 /** The text with these providers. All else in it stays, comments too. */
 function withProviders(text: string, providers: Providers): string {
-  const document = parseDocument(text.trim() === '' ? EMPTY : text);
+  const document = yaml().parseDocument(text.trim() === '' ? EMPTY : text);
   const path = ['spec', 'llm_providers'];
   if (providers.length === 0) document.deleteIn(path);
   else document.setIn(path, document.createNode(providers));
   const spec = document.get('spec');
-  if (isMap(spec)) spec.flow = false;
+  if (yaml().isMap(spec)) spec.flow = false;
   return document.toString({ lineWidth: 0 });
 }
 

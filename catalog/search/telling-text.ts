@@ -1,4 +1,4 @@
-import { parse } from 'yaml';
+import { yaml } from '../../manifests/late-libraries.ts';
 
 /** Keys of a manifest, besides its metadata, whose texts describe what an agent or workflow does. */
 const TELLING = new Set(['instruction', 'prompt_template', 'prompt', 'input', 'intent', 'agent', 'content']);
@@ -70,7 +70,7 @@ function thoroughly(manifestYaml: string): string {
 /** The manifest was valid when it was deployed. When a later parser refuses it, all its words are used. */
 function parsed(manifestYaml: string): unknown {
   try {
-    return parse(manifestYaml);
+    return yaml().parse(manifestYaml);
   } catch {
     return { content: manifestYaml };
   }

@@ -1,6 +1,6 @@
 import { sign } from 'node:crypto';
 import os from 'node:os';
-import { decodeJwt } from 'jose';
+import { jose } from '../../manifests/late-libraries.ts';
 import type { NodeSettings } from '../../manifests/node/settings.ts';
 import {
   type AttestNodeResponse,
@@ -87,7 +87,7 @@ function lifetimeMsOf(answer: ChallengeNodeResponse, clock: Clock): number {
 
 function claimsOf(token: string): { readonly iat?: number | undefined; readonly exp?: number | undefined } {
   try {
-    return decodeJwt(token);
+    return jose().decodeJwt(token);
   } catch {
     // The token need not be a JWT: a controller may issue tokens in another format.
     return {};

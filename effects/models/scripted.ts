@@ -1,8 +1,8 @@
 import { type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
+import { yaml } from '../../manifests/late-libraries.ts';
 import { compileRe2 } from '../../manifests/re2.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { sleep } from '../../runtime/kit/waits.ts';
@@ -183,7 +183,7 @@ async function readScript(path: string): Promise<Script> {
   const text = await readFile(path, 'utf8');
   let document: unknown;
   try {
-    document = parse(text, { maxAliasCount: 100 });
+    document = yaml().parse(text, { maxAliasCount: 100 });
   } catch (error) {
     throw new ModelFailure('refused', `its script is not YAML: ${error instanceof Error ? error.message : ''}`);
   }

@@ -22,14 +22,18 @@ export interface SettingInput {
   readonly file: string | null;
 }
 
-const EMPTY_FILE = `apiVersion: ${API_VERSION}\nkind: NodeConfig\n`;
+/** No file: the YAML library is not loaded for it. */
+const EMPTY_FILE: YamlText = {
+  value: { apiVersion: API_VERSION, kind: 'NodeConfig' },
+  locate: () => ({ line: 1, column: 1 }),
+};
 
 /**
  * The node's settings, or every problem. Pure: reads no file and no process environment. A problem of a flag or
  * variable has its name as path and line 0; secrets stay references.
  */
 export function resolveSettings({ flags, env, file }: SettingInput): ResolvedSettings {
-  const parsed = parseYaml(file ?? EMPTY_FILE);
+  const parsed = file === null ? { ok: true as const, yaml: EMPTY_FILE } : parseYaml(file);
   if (!parsed.ok) return parsed;
   const overrides = SETTING_SOURCES.flatMap((source) => overrideOf(source, flags, env));
   const checked = checkDocument(NodeConfigSchema, overlay(parsed.yaml, overrides));

@@ -1,5 +1,5 @@
-import { stringify } from 'yaml';
 import { z } from 'zod';
+import { yaml } from '../late-libraries.ts';
 import { API_VERSION } from '../metadata.ts';
 import type { Json } from '../schema-problems.ts';
 import type { NodeSettings } from './settings.ts';
@@ -25,7 +25,10 @@ const LITERAL = /^literal:/;
 /** The effective settings as a `svc.yaml` without secrets: references stay, and are not resolved. */
 export function shownSettings(settings: NodeSettings): string {
   const plain = z.json().parse(JSON.parse(JSON.stringify(settings)));
-  return stringify({ apiVersion: API_VERSION, kind: 'NodeConfig', spec: shown(plain, [], false) }, { lineWidth: 0 });
+  return yaml().stringify(
+    { apiVersion: API_VERSION, kind: 'NodeConfig', spec: shown(plain, [], false) },
+    { lineWidth: 0 },
+  );
 }
 
 function shown(value: Json, path: readonly string[], isSecret: boolean): Json {

@@ -1,5 +1,5 @@
-import { compactVerify, decodeProtectedHeader, errors, importJWK } from 'jose';
 import { z } from 'zod';
+import { jose } from '../../manifests/late-libraries.ts';
 import type { SigningParts } from '../signed-token.ts';
 
 /**
@@ -11,14 +11,15 @@ export async function signedContent<T>(
   { typ, schema, signing }: { readonly typ: string; readonly schema: z.ZodType<T>; readonly signing: SigningParts },
 ): Promise<T | 'unknown' | null> {
   try {
-    const header = decodeProtectedHeader(jws);
+    const header = jose().decodeProtectedHeader(jws);
     if (header.kid === undefined || header.typ !== typ) return null;
     const key = (await signing.published.find(header.kid)) ?? (await ownKey(header.kid, signing));
     if (key === null) return 'unknown';
-    const { payload } = await compactVerify(jws, key, { algorithms: ['RS256'] });
+    const { payload } = await jose().compactVerify(jws, key, { algorithms: ['RS256'] });
     return schema.parse(JSON.parse(Buffer.from(payload).toString('utf8')));
   } catch (error) {
-    const isInvalid = error instanceof errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError;
+    const isInvalid =
+      error instanceof jose().errors.JOSEError || error instanceof TypeError || error instanceof SyntaxError;
     if (isInvalid || error instanceof z.ZodError) return null;
     throw error;
   }
@@ -27,5 +28,5 @@ export async function signedContent<T>(
 /** A key of this node that it did not publish for a while. */
 async function ownKey(kid: string, { keys }: SigningParts) {
   const own = (await keys.publicKeys()).find((jwk) => jwk.kid === kid);
-  return own === undefined ? null : importJWK(own, 'RS256');
+  return own === undefined ? null : jose().importJWK(own, 'RS256');
 }

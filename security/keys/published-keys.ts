@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { type CryptoKey, calculateJwkThumbprint, type JWK } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
 import { z } from 'zod';
+import { jose } from '../../manifests/late-libraries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
@@ -52,7 +53,7 @@ async function keyOfJwk(value: unknown): Promise<{ readonly jwk: PublicJwk; read
   }
 }
 
-const thumbprint = (jwk: JWK): Promise<string> => calculateJwkThumbprint(jwk, 'sha256');
+const thumbprint = (jwk: JWK): Promise<string> => jose().calculateJwkThumbprint(jwk, 'sha256');
 
 /** Lifetime of a node token (G20). */
 export const NODE_TOKEN_TTL_MS = 3_600_000;

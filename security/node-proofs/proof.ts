@@ -1,6 +1,6 @@
 import { hash, type KeyObject, randomBytes } from 'node:crypto';
-import { CompactSign, compactVerify, errors } from 'jose';
 import { z } from 'zod';
+import { jose } from '../../manifests/late-libraries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -82,7 +82,7 @@ export async function makeProof(
     at: Math.max(0, Math.trunc(to.at)),
     nonce: randomBytes(NONCE_BYTES).toString('base64url'),
   };
-  return new CompactSign(Buffer.from(JSON.stringify(claims)))
+  return new (jose().CompactSign)(Buffer.from(JSON.stringify(claims)))
     .setProtectedHeader({ alg: 'EdDSA', typ: TYPE })
     .sign(privateKey);
 }
@@ -91,11 +91,14 @@ export async function makeProof(
 export async function readProof(text: string, publicKey: KeyObject): Promise<ProofClaims | null> {
   if (text.length > MAX_PROOF_CHARS) return null;
   try {
-    const { payload, protectedHeader } = await compactVerify(text, publicKey, { algorithms: ['EdDSA', 'Ed25519'] });
+    const { payload, protectedHeader } = await jose().compactVerify(text, publicKey, {
+      algorithms: ['EdDSA', 'Ed25519'],
+    });
     if (protectedHeader.typ !== TYPE) return null;
     return ProofClaims.safeParse(JSON.parse(Buffer.from(payload).toString('utf8'))).data ?? null;
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError) return null;
+    if (error instanceof jose().errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)
+      return null;
     throw error;
   }
 }

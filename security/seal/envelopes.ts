@@ -1,7 +1,7 @@
 import { createHash, hash, verify } from 'node:crypto';
-import { decodeJwt, errors } from 'jose';
 import { z } from 'zod';
 import { HEAD_TYPE } from '../../manifests/audit/record.ts';
+import { jose } from '../../manifests/late-libraries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { MAX_TOKEN_LENGTH, type SigningParts, signCompact } from '../signed-token.ts';
@@ -130,10 +130,10 @@ const Claimed = z.object({ tenant_id: z.string().min(1).max(63), jti: z.uuid() }
 function claimedSession(token: string): { readonly tenant: string; readonly sessionId: string } | null {
   if (token.length > MAX_TOKEN_LENGTH) return null;
   try {
-    const { data } = Claimed.safeParse(decodeJwt(token));
+    const { data } = Claimed.safeParse(jose().decodeJwt(token));
     return data === undefined ? null : { tenant: data.tenant_id, sessionId: data.jti };
   } catch (error) {
-    if (error instanceof errors.JOSEError) return null;
+    if (error instanceof jose().errors.JOSEError) return null;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
-import { decodeJwt } from 'jose';
+import { jose } from '../../manifests/late-libraries.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 import { UUID } from '../../runtime/random.ts';
 import { publicKeyText } from '../../security/api.ts';
@@ -118,7 +118,7 @@ async function granted<T>(answer: Promise<T>): Promise<T> {
 }
 
 function endOf(token: string): string {
-  const { exp } = decodeJwt(token);
+  const { exp } = jose().decodeJwt(token);
   if (exp === undefined) throw new SvcError('internal', 'a token of an agent has no end');
   return new Date(exp * 1_000).toISOString();
 }

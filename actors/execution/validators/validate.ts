@@ -1,4 +1,4 @@
-import { parseAllDocuments } from 'yaml';
+import { yaml } from '../../../manifests/late-libraries.ts';
 import { linearRegex } from '../../../manifests/re2.ts';
 import { keepHead } from '../bounded-text.ts';
 import { LIMITS } from '../limits.ts';
@@ -107,7 +107,7 @@ function checkFormat(result: IterationResult, format: 'json' | 'yaml' | 'text' |
 function checkYaml(text: string): Complaint {
   if (text.length > YAML_CHARS) return `YAML longer than ${YAML_CHARS} characters is not checked`;
   // Documents are parsed but not turned into values, so aliases are never expanded.
-  const documents = parseAllDocuments(text, { logLevel: 'silent' });
+  const documents = yaml().parseAllDocuments(text, { logLevel: 'silent' });
   if (!Array.isArray(documents) || documents.length === 0) return 'expected YAML, got an empty output';
   const error = documents.flatMap((document) => document.errors)[0];
   return error === undefined ? null : `expected YAML: ${error.message.slice(0, 300)}`;

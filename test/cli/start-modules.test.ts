@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { waitUntil } from '../support/wait-until.ts';
+import { SVC_SOURCE, SvcRun } from './svc-run.ts';
+
+/** Writes the packages that a process has loaded to a file when it ends. */
+const WATCH = `import { writeFileSync } from 'node:fs';
+  import { registerHooks } from 'node:module';
+  const seen = new Set();
+  registerHooks({
+    load(url, context, next) {
+      const name = /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\//.exec(url)?.[1];
+      if (name !== undefined) seen.add(name);
+      return next(url, context);
+    },
+  });
+  process.on('exit', () => writeFileSync(process.env.SVC_LOADED, [...seen].join(' ')));`;
+
+test('an idle node without a settings file loads no library for YAML, tokens, schemas, templates or patterns', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-modules-'));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  const [watch, loaded] = [join(directory, 'watch.mjs'), join(directory, 'loaded')];
+  await writeFile(watch, WATCH);
+  const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(directory, 'data')];
+  // The source, since the files of the tests hold the packages.
+  const run = new SvcRun(['start', ...flags], { NODE_OPTIONS: `--import ${watch}`, SVC_LOADED: loaded }, SVC_SOURCE);
+  await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null, 25_000);
+  run.child.kill('SIGTERM');
+  assert.equal((await run.end()).code, 0, run.stderr);
+  const names = (await readFile(loaded, 'utf8')).split(' ');
+  assert.ok(names.includes('zod'));
+  const late = ['yaml', 'jose', 'ajv', 'handlebars', 're2js', 'diff'];
+  assert.deepEqual(
+    names.filter((name) => late.includes(name)),
+    [],
+  );
+});
