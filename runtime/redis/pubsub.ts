@@ -59,13 +59,23 @@ export class PubSub {
     this.#probe = setInterval(() => this.#look(), PROBE_EVERY_MS).unref();
     for (const event of ['messageBuffer', 'smessageBuffer']) {
       connection.on(event, (channel: Buffer, message: Buffer) => {
-        const listeners = this.#listeners.get(channel.toString('utf8'));
-        if (listeners !== undefined) for (const receive of listeners.keys()) receive(message);
+        this.#pass(channel.toString('utf8'), message);
       });
     }
     // A Cluster moves its subscriptions to another node when their node leaves, or when slots move.
     for (const event of ['ready', '+node', '-node', 'subscribersReady'])
       connection.on(event, () => void this.#afterGap());
+  }
+
+  /** A message that cannot be read counts as lost: whoever can publish must not be able to end this process. */
+  #pass(channel: string, message: Buffer): void {
+    for (const receive of this.#listeners.get(channel)?.keys() ?? []) {
+      try {
+        receive(message);
+      } catch (thrown) {
+        this.#warn(`a message on ${channel} could not be read: ${String(thrown)}`);
+      }
+    }
   }
 
   close(): void {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
+import { Redis } from 'ioredis';
+import type { EventAppend } from '../../../runtime/actor-store.ts';
 import { addressOf, type Log, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { eventually } from '../../contract/store-under-test.ts';
@@ -8,6 +10,32 @@ import { redisMissing, startRedis } from '../../support/redis.ts';
 
 const to = addressOf('thing', 'tenant-a', 'one');
 const delivery = (body: string) => ({ id: randomUUID(), to, body });
+
+it('a published message that cannot be read is a warning, and later ones are heard', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const server = await startRedis();
+  const admin = new Redis(server.url);
+  const warned: string[] = [];
+  const store = new RedisActorStore({ urls: server.url, warn: (warning) => warned.push(warning) });
+  test.after(async () => {
+    await Promise.all([store.close(), admin.quit()]);
+    await server.stop();
+  });
+  await store.open();
+  const news: (EventAppend | undefined)[] = [];
+  store.onEvents(to, (append) => news.push(append));
+  const channel = `svc:events:${to}`;
+  await eventually('the subscription', async () => (await admin.publish(channel, '1\n1\nx')) > 0);
+  await admin.publish(channel, 'many\n1\nx');
+  await admin.publish(channel, '2\n1\ny');
+  await eventually('the later message', () => news.length === 2);
+  assert.deepEqual(
+    news.map((append) => append?.data),
+    [['x'], ['y']],
+  );
+  assert.match(warned.join(), /a message on svc:events:thing\/tenant-a\/one could not be read/);
+});
 
 it('a node that is notified polls what the server holds, whether or not the notification carried it', {
   skip: redisMissing() ?? false,
