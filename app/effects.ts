@@ -44,7 +44,12 @@ export async function openEffects(parts: EffectsParts) {
   opened.defer(startWorkspaceSweep({ workspaces, ended, clock, warn }));
   // The test of the sandbox is programs that run: they run while the rest of the node is opened.
   const view = openHostPrograms(context);
-  opened.defer(async () => void (await view.catch(() => null)));
+  // `checked` throws its error. Awaited here too, so that the error is never one that nothing handles.
+  const tested = view.then(
+    () => {},
+    () => {},
+  );
+  opened.defer(() => tested);
   const containers = await openContainers(parts, volumes);
   opened.defer(() => containers.close());
   const host = { allow: mayRunOnHost(settings), volumes, view, gates: openGates(context) };

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { API_VERSION } from '../../manifests/metadata.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { SVC_SOURCE, SvcRun } from './svc-run.ts';
 
@@ -27,6 +28,17 @@ describe('svc start', () => {
     assert.equal((await run.end()).code, 0);
     const found = await stat(join(directory, `svc-compile-cache-${userInfo().uid}`));
     assert.equal(found.mode & 0o777, 0o700);
+  });
+
+  test('a sandbox that cannot be as the settings say ends the start with one line that names the setting', async () => {
+    const config = join(directory, 'shared.yaml');
+    const spec = { runtime: { host_commands: { paths: [{ path: '/no/such/directory' }] } } };
+    await writeFile(config, JSON.stringify({ apiVersion: API_VERSION, kind: 'NodeConfig', spec }));
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(directory, 'refused'), '--config', config];
+    const { code, stdout, stderr } = await new SvcRun(['start', ...flags], {}, SVC_SOURCE).end();
+    const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":30'));
+    const why = 'spec.runtime.host_commands.paths: /no/such/directory does not exist on this node';
+    assert.deepEqual({ code, stdout, lines }, { code: 2, stdout: '', lines: [`svc: ${why}`] });
   });
 
   test('a killed node leaves its compiled code to its restart', async () => {
