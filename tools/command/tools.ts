@@ -11,7 +11,7 @@ import {
 import { SvcError } from '../../runtime/errors.ts';
 import { systemText } from '../../usecases/fields.ts';
 import type { ToolCommandResult, ToolCommands } from '../../usecases/ports/commands.ts';
-import { defineContract, PATH_CHARS, skipsJudge, toolArguments } from '../contract/arguments.ts';
+import { defineContract, PATH_CHARS, toolArguments } from '../contract/arguments.ts';
 import { absolutePath, WORKSPACE } from '../files/places.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
@@ -116,7 +116,6 @@ export const cmdRun = defineContract({
     command: systemText(PATH_CHARS).regex(/\S/, 'expected a command, not blanks').describe('The program to run.'),
     args: z.array(systemText(ARGUMENT_CHARS)).max(256).default([]).describe('Its arguments, unchanged.'),
   }),
-  skipJudge: skipsJudge('cmd.run'),
   mode: 'once',
   reads: false,
   runs: 'agent',

@@ -22,9 +22,6 @@ export const path = systemText(PATH_CHARS).min(1).describe('Absolute, or relativ
 
 export const text = z.string().max(TEXT_CHARS);
 
-/** Returns the contract unchanged; infers its type from its input. */
-export const defineContract = <Input extends z.ZodType>(contract: ToolContract<Input>): ToolContract<Input> => contract;
-
 /** Tools whose calls a judge checks if the agent's manifest has judges (W32). */
 const JUDGED = [
   ...['cmd.run', 'fs.write', 'fs.edit', 'fs.multi_edit', 'fs.create_dir', 'fs.create.dir', 'fs.delete'],
@@ -54,8 +51,10 @@ export const SKIP_JUDGE: ReadonlyMap<string, boolean> = new Map([
   ...NOT_JUDGED.map((name) => [name, true] as const),
 ]);
 
-/** Whether a tool skips the judge. Tools that the specification does not list are judged. */
-export const skipsJudge = (name: string): boolean => SKIP_JUDGE.get(name) ?? false;
+/** A contract, whose type follows from its input. Tools that the specification does not list are judged. */
+export const defineContract = <Input extends z.ZodType>(
+  contract: Omit<ToolContract<Input>, 'skipJudge'>,
+): ToolContract<Input> => ({ ...contract, skipJudge: SKIP_JUDGE.get(contract.name) ?? false });
 
 /** Management tools run on the node that the call reaches. `mode` decides what happens to a call after a crash. */
 const onNode = { runs: 'node' } as const;

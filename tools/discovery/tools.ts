@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import type { ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
-import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
+import { defineContract, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, type ToolAnswer } from '../tool.ts';
 
 /** Lists the tools that a scope may call now. Implemented by the node's `ToolGranter`. */
@@ -57,7 +57,6 @@ const toolsList = defineContract({
   description: 'Lists the tools you may use.',
   input: toolArguments({}),
   result: listOf('svc.tools.list'),
-  skipJudge: skipsJudge('svc.tools.list'),
 });
 
 const toolsSearch = defineContract({
@@ -66,7 +65,6 @@ const toolsSearch = defineContract({
   description: 'Finds tools you may use by a word in their name or description.',
   input: toolArguments({ query: z.string().max(QUERY_CHARS).optional() }),
   result: listOf('svc.tools.search'),
-  skipJudge: skipsJudge('svc.tools.search'),
 });
 
 export const DISCOVERY_CONTRACTS = [toolsList, toolsSearch] as const;

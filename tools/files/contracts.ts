@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { systemText } from '../../usecases/fields.ts';
-import { defineContract, PATH_CHARS, path, skipsJudge, text, toolArguments } from '../contract/arguments.ts';
+import { defineContract, PATH_CHARS, path, text, toolArguments } from '../contract/arguments.ts';
 import { directoryOf } from './places.ts';
 
 const onNode = { runs: 'node' } as const;
@@ -19,7 +19,6 @@ export const fsRead = defineContract({
   name: 'fs.read',
   description: 'Reads a text file and answers its whole content.',
   input: toolArguments({ path }),
-  skipJudge: skipsJudge('fs.read'),
   touches: (input) => readAt(input.path),
 });
 
@@ -28,7 +27,6 @@ export const fsWrite = defineContract({
   name: 'fs.write',
   description: 'Creates a file or replaces all of its content. Missing directories are made.',
   input: toolArguments({ path, content: text.describe('The whole new content.') }),
-  skipJudge: skipsJudge('fs.write'),
   mode: 'repeatable',
   reads: false,
   touches: (input) => writtenAt(input.path),
@@ -39,7 +37,6 @@ export const fsList = defineContract({
   name: 'fs.list',
   description: 'Lists the entries of a directory, one a line; directories end with /.',
   input: toolArguments({ path: path.default('/').describe('A directory; / is the workspace.') }),
-  skipJudge: skipsJudge('fs.list'),
   touches: (input) => readAt(directoryOf(input.path)),
 });
 
@@ -49,7 +46,6 @@ export const fsCreateDir = defineContract({
   aliases: ['fs.create.dir'],
   description: 'Makes a directory, its parents too. One that is there already is fine.',
   input: toolArguments({ path }),
-  skipJudge: skipsJudge('fs.create_dir'),
   mode: 'repeatable',
   reads: false,
   touches: (input) => writtenAt(input.path),
@@ -60,7 +56,6 @@ export const fsDelete = defineContract({
   name: 'fs.delete',
   description: 'Deletes a file or an empty directory; with recursive, a directory and all that is in it.',
   input: toolArguments({ path, recursive: z.boolean().default(false) }),
-  skipJudge: skipsJudge('fs.delete'),
   mode: 'once',
   reads: false,
   touches: (input) => writtenAt(input.path),
@@ -71,7 +66,6 @@ export const fsEdit = defineContract({
   name: 'fs.edit',
   description: 'Replaces a text in a file. The text must be there exactly once.',
   input: toolArguments({ path, ...edit }),
-  skipJudge: skipsJudge('fs.edit'),
   mode: 'once',
   reads: false,
   touches: (input) => editedAt(input.path),
@@ -82,7 +76,6 @@ export const fsMultiEdit = defineContract({
   name: 'fs.multi_edit',
   description: 'Makes several edits of a file in order; when one does not fit, none is made.',
   input: toolArguments({ path, edits: z.array(z.strictObject(edit)).min(1).max(1_000) }),
-  skipJudge: skipsJudge('fs.multi_edit'),
   mode: 'once',
   reads: false,
   touches: (input) => editedAt(input.path),
@@ -96,7 +89,6 @@ export const fsGrep = defineContract({
     pattern: z.string().min(1).max(PATH_CHARS).describe('A regular expression of RE2 syntax.'),
     path: path.describe('A directory, or one file; / is the workspace.'),
   }),
-  skipJudge: skipsJudge('fs.grep'),
   touches: (input) => readAt(directoryOf(input.path)),
 });
 
@@ -109,7 +101,6 @@ export const fsGlob = defineContract({
     pattern: systemText(PATH_CHARS).min(1).describe('A glob: *, **, ?, [a-z], {a,b}.'),
     path: path.describe('A directory; / is the workspace.'),
   }),
-  skipJudge: skipsJudge('fs.glob'),
   touches: (input) => readAt(directoryOf(input.path)),
 });
 

@@ -9,7 +9,7 @@ import {
   intentRequest,
   promptRequest,
 } from '../../usecases/intent-request.ts';
-import { defineContract, reading, skipsJudge, starting, toolArguments } from '../contract/arguments.ts';
+import { defineContract, reading, starting, toolArguments } from '../contract/arguments.ts';
 import { AGENT_CONTRACTS } from './agent/contracts.ts';
 import { APPROVAL_CONTRACTS } from './approval/contracts.ts';
 import { agentWait, TASK_CONTRACTS } from './task/contracts.ts';
@@ -25,7 +25,6 @@ export const agentGenerate = defineContract({
     'Has an agent written from a description in plain words, checked and deployed. Answers at once; svc.agent.wait waits for ' +
     'the end, and its last_output names the agent.',
   input: toolArguments(generateRequest),
-  skipJudge: skipsJudge('svc.agent.generate'),
 });
 
 export const workflowGenerate = defineContract({
@@ -36,7 +35,6 @@ export const workflowGenerate = defineContract({
     'Has a workflow written from a description in plain words, checked, judged and deployed. Answers at once; svc.task.wait ' +
     'waits for the end, and its last_output names the workflow.',
   input: toolArguments(generateRequest),
-  skipJudge: skipsJudge('svc.workflow.generate'),
 });
 
 const GENERATE_CONTRACTS = [agentGenerate, workflowGenerate] as const;
@@ -51,7 +49,6 @@ export const systemInfo = defineContract({
     status: z.enum(['healthy', 'unhealthy']),
     capabilities: z.array(z.string()).describe('Names of enabled tools.'),
   }),
-  skipJudge: skipsJudge('svc.system.info'),
 });
 
 export const systemConfig = defineContract({
@@ -63,7 +60,6 @@ export const systemConfig = defineContract({
     config_path: z.string().nullable().describe('Null when no file was read.'),
     content_yaml: z.string(),
   }),
-  skipJudge: skipsJudge('svc.system.config'),
 });
 
 const SYSTEM_CONTRACTS = [systemInfo, systemConfig] as const;
@@ -84,7 +80,6 @@ export const runtimeList = defineContract({
     ),
     custom_runtime_supported: z.boolean(),
   }),
-  skipJudge: skipsJudge('svc.runtime.list'),
 });
 
 const RUNTIME_CONTRACTS = [runtimeList] as const;
@@ -95,7 +90,6 @@ export const schemaGet = defineContract({
   description: 'Answers the JSON Schema of agent manifests or of workflow manifests.',
   input: toolArguments({ key: z.enum([AGENT_MANIFEST_KEY, WORKFLOW_MANIFEST_KEY]) }),
   result: anyObject,
-  skipJudge: skipsJudge('svc.schema.get'),
 });
 
 export const schemaValidate = defineContract({
@@ -109,7 +103,6 @@ export const schemaValidate = defineContract({
       .array(z.strictObject({ path: z.string(), line: z.int(), column: z.int(), message: z.string() }))
       .optional(),
   }),
-  skipJudge: skipsJudge('svc.schema.validate'),
 });
 
 const SCHEMA_CONTRACTS = [schemaGet, schemaValidate] as const;
@@ -122,7 +115,6 @@ export const executeIntent = defineContract({
     'answers at once; wait for the result with svc.execute.wait and read it with svc.execute.status.',
   input: toolArguments(intentRequest),
   result: IntentStarted,
-  skipJudge: skipsJudge('svc.execute.intent'),
 });
 
 export const execute = defineContract({
@@ -131,7 +123,6 @@ export const execute = defineContract({
   description: 'Reaches a goal, given in plain words, by a program: svc.execute.intent with its defaults.',
   input: toolArguments(promptRequest),
   result: IntentStarted,
-  skipJudge: skipsJudge('svc.execute'),
 });
 
 export const executeStatus = defineContract({
@@ -140,14 +131,12 @@ export const executeStatus = defineContract({
   description: 'Says how svc.execute.intent stands, and its result when it has completed.',
   input: toolArguments({ pipeline_execution_id: executionId }),
   result: IntentStatus,
-  skipJudge: skipsJudge('svc.execute.status'),
 });
 
 /** The pipeline is a workflow, so waiting for it is waiting for a workflow. */
 export const executeWait = defineContract({
   ...workflowWait,
   name: 'svc.execute.wait',
-  skipJudge: skipsJudge('svc.execute.wait'),
 });
 
 const EXECUTE_CONTRACTS = [execute, executeIntent, executeStatus, executeWait] as const;

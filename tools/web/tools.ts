@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Web, WebRules } from '../../usecases/ports/web.ts';
-import { defineContract, skipsJudge, toolArguments } from '../contract/arguments.ts';
+import { defineContract, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
 export interface WebPorts {
@@ -93,7 +93,6 @@ export const webSearch = defineContract({
     query: z.string().min(1).max(QUERY_CHARS),
     max_results: z.int().min(1).max(MAX_RESULTS).default(10),
   }),
-  skipJudge: skipsJudge('web.search'),
   touches: () => ({ network: true }),
 });
 
@@ -111,7 +110,6 @@ export const webFetch = defineContract({
     follow_redirects: z.boolean().default(true),
     timeout_secs: z.int().min(1).max(MAX_TIMEOUT_SECS).default(30),
   }),
-  skipJudge: skipsJudge('web.fetch'),
   touches: ({ url }) => ({ domains: [{ field: 'url', domain: hostOf(url) }] }),
 });
 

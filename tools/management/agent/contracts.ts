@@ -15,7 +15,7 @@ import {
   page,
   time,
 } from '../../../usecases/fields.ts';
-import { changing, defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
+import { changing, defineContract, reading, toolArguments } from '../../contract/arguments.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 export const agentCreate = defineContract({
@@ -24,7 +24,6 @@ export const agentCreate = defineContract({
   description: 'Deploys an agent from its manifest. The same name and version again needs force.',
   input: toolArguments({ manifest_yaml: manifestYaml, force }),
   result: z.strictObject({ agent_id: z.string(), deployed: z.literal(true) }),
-  skipJudge: skipsJudge('svc.agent.create'),
 });
 
 export const agentUpdate = defineContract({
@@ -33,7 +32,6 @@ export const agentUpdate = defineContract({
   description: 'Deploys a new version of an agent that is there; the same version again needs force.',
   input: toolArguments({ manifest_yaml: manifestYaml, force }),
   result: z.strictObject({ agent_id: z.string(), updated: z.literal(true) }),
-  skipJudge: skipsJudge('svc.agent.update'),
 });
 
 export const agentExport = defineContract({
@@ -55,7 +53,6 @@ export const agentExport = defineContract({
       deployed_at: time,
     }),
   }),
-  skipJudge: skipsJudge('svc.agent.export'),
 });
 
 export const agentDelete = defineContract({
@@ -64,7 +61,6 @@ export const agentDelete = defineContract({
   description: 'Deletes an agent with all its versions, for good. Refused while executions of it run, unless forced.',
   input: toolArguments({ agent_id: agentId, force: forceDelete }),
   result: z.strictObject({ agent_id: z.string(), deleted: z.literal(true) }),
-  skipJudge: skipsJudge('svc.agent.delete'),
 });
 
 export const agentList = defineContract({
@@ -77,7 +73,6 @@ export const agentList = defineContract({
       z.strictObject({ id: z.string(), name: z.string(), version: z.string(), status: catalogStatus, labels }),
     ),
   }),
-  skipJudge: skipsJudge('svc.agent.list'),
 });
 
 export const agentSearch = defineContract({
@@ -89,7 +84,6 @@ export const agentSearch = defineContract({
     status: z.string().max(64).optional().describe('Such as deployed or paused.'),
   }),
   result: searchResult('svc.agent.search'),
-  skipJudge: skipsJudge('svc.agent.search'),
 });
 
 export const agentLogs = defineContract({
@@ -103,7 +97,6 @@ export const agentLogs = defineContract({
     events: z.array(z.strictObject({ event_type: z.string(), payload: anyObject, recorded_at: time })),
     ...page,
   }),
-  skipJudge: skipsJudge('svc.agent.logs'),
 });
 
 export const AGENT_CONTRACTS = [

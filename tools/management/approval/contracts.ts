@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count, limit, MAX_LISTED, offset, requestId, TEXT_CHARS, time } from '../../../usecases/fields.ts';
-import { changing, defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
+import { changing, defineContract, reading, toolArguments } from '../../contract/arguments.ts';
 
 export const approvalList = defineContract({
   ...reading,
@@ -22,7 +22,6 @@ export const approvalList = defineContract({
     ),
     ...{ count: count.describe('Total number of pending ones.'), limit: count, offset: count },
   }),
-  skipJudge: skipsJudge('svc.approval.list'),
 });
 
 const answered = <Status extends string>(status: Status) =>
@@ -37,7 +36,6 @@ export const approvalApprove = defineContract({
     feedback: z.string().max(TEXT_CHARS).optional().describe('{{human.feedback}} of the workflow.'),
   }),
   result: answered('approved'),
-  skipJudge: skipsJudge('svc.approval.approve'),
 });
 
 export const approvalReject = defineContract({
@@ -49,7 +47,6 @@ export const approvalReject = defineContract({
     reason: z.string().min(1).max(TEXT_CHARS).describe('{{human.feedback}} of the workflow.'),
   }),
   result: answered('rejected'),
-  skipJudge: skipsJudge('svc.approval.reject'),
 });
 
 export const APPROVAL_CONTRACTS = [approvalList, approvalApprove, approvalReject] as const;

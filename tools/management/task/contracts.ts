@@ -17,7 +17,7 @@ import {
   version,
   taskWait as wait,
 } from '../../../usecases/fields.ts';
-import { changing, defineContract, reading, skipsJudge, starting, toolArguments } from '../../contract/arguments.ts';
+import { changing, defineContract, reading, starting, toolArguments } from '../../contract/arguments.ts';
 
 /** The same fields as in GET /v1/executions/{id} (H21). */
 const taskStanding = {
@@ -50,7 +50,6 @@ export const taskExecute = defineContract({
     version,
   }),
   result: started,
-  skipJudge: skipsJudge('svc.task.execute'),
 });
 
 export const taskStatus = defineContract({
@@ -59,7 +58,6 @@ export const taskStatus = defineContract({
   description: 'Says how an execution of an agent stands: status, iterations, last output, last error.',
   input: toolArguments({ execution_id: executionId }),
   result: z.strictObject({ ...taskStanding, status: executionStatus }),
-  skipJudge: skipsJudge('svc.task.status'),
 });
 
 /** The status of an ended execution, or `timed_out` for one that still runs. */
@@ -71,14 +69,12 @@ export const taskWait = defineContract({
   description: 'Waits until an execution of an agent has ended; status timed_out says that it goes on.',
   input: toolArguments({ execution_id: executionId, ...wait }),
   result: waited,
-  skipJudge: skipsJudge('svc.task.wait'),
 });
 
 /** The same tool under the name for agents (W34). */
 export const agentWait = defineContract({
   ...taskWait,
   name: 'svc.agent.wait',
-  skipJudge: skipsJudge('svc.agent.wait'),
 });
 
 export const taskList = defineContract({
@@ -91,7 +87,6 @@ export const taskList = defineContract({
       z.strictObject({ id: z.string(), agent_id: z.string(), status: executionStatus, started_at: time.nullable() }),
     ),
   }),
-  skipJudge: skipsJudge('svc.task.list'),
 });
 
 export const taskLogs = defineContract({
@@ -106,7 +101,6 @@ export const taskLogs = defineContract({
     events: z.array(z.strictObject({ sequence: count, event_type: z.string(), payload: anyObject, recorded_at: time })),
     ...page,
   }),
-  skipJudge: skipsJudge('svc.task.logs'),
 });
 
 export const taskCancel = defineContract({
@@ -115,7 +109,6 @@ export const taskCancel = defineContract({
   description: 'Cancels an execution of an agent that has not ended.',
   input: toolArguments({ execution_id: executionId }),
   result: z.strictObject({ execution_id: z.string(), cancelled: z.literal(true) }),
-  skipJudge: skipsJudge('svc.task.cancel'),
 });
 
 export const taskRemove = defineContract({
@@ -124,7 +117,6 @@ export const taskRemove = defineContract({
   description: 'Removes an execution of an agent that has ended, with its record.',
   input: toolArguments({ execution_id: executionId }),
   result: z.strictObject({ execution_id: z.string(), removed: z.literal(true) }),
-  skipJudge: skipsJudge('svc.task.remove'),
 });
 
 export const TASK_CONTRACTS = [

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
 import { anyObject, executionId, limit, time } from '../../../usecases/fields.ts';
-import { defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
+import { defineContract, reading, toolArguments } from '../../contract/arguments.ts';
 
 /** Most deliveries of one answer. */
 const MOST_DELIVERIES = 1_000;
@@ -14,7 +14,6 @@ export const traceWhy = defineContract({
     'run to the last cause, which is last.',
   input: toolArguments({ execution_id: executionId }),
   result: z.strictObject({ waiting: z.boolean(), sentence: z.string(), chain: z.array(anyObject) }),
-  skipJudge: skipsJudge('svc.trace.why'),
 });
 
 export const traceGet = defineContract({
@@ -48,7 +47,6 @@ export const traceGet = defineContract({
     effects: z.array(anyObject),
     next: z.string().nullable(),
   }),
-  skipJudge: skipsJudge('svc.trace.get'),
 });
 
 export const TRACE_CONTRACTS = [traceWhy, traceGet] as const;

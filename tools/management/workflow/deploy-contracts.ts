@@ -13,7 +13,7 @@ import {
   tenantId,
   time,
 } from '../../../usecases/fields.ts';
-import { changing, defineContract, reading, skipsJudge, toolArguments } from '../../contract/arguments.ts';
+import { changing, defineContract, reading, toolArguments } from '../../contract/arguments.ts';
 import { searchArguments, searchResult } from '../search-contract.ts';
 
 const CODE_QUALITY_JUDGE = 'code-quality-judge';
@@ -62,7 +62,6 @@ export const workflowCreate = defineContract({
     validation_results: validationResults,
     warnings: findings,
   }),
-  skipJudge: skipsJudge('svc.workflow.create'),
 });
 
 export const workflowUpdate = defineContract({
@@ -71,7 +70,6 @@ export const workflowUpdate = defineContract({
   description: 'Deploys a new version of a workflow that is there; the same version again needs force.',
   input: toolArguments({ manifest_yaml: manifestYaml, force }),
   result: z.strictObject({ workflow_id: z.string(), updated: z.literal(true), warnings: findings }),
-  skipJudge: skipsJudge('svc.workflow.update'),
 });
 
 export const workflowValidate = defineContract({
@@ -84,7 +82,6 @@ export const workflowValidate = defineContract({
     findings,
     metadata: z.strictObject({ name: z.string(), version: z.string(), initial_state: z.string() }).optional(),
   }),
-  skipJudge: skipsJudge('svc.workflow.validate'),
 });
 
 export const workflowExport = defineContract({
@@ -107,7 +104,6 @@ export const workflowExport = defineContract({
       deployed_at: time,
     }),
   }),
-  skipJudge: skipsJudge('svc.workflow.export'),
 });
 
 export const workflowDelete = defineContract({
@@ -116,7 +112,6 @@ export const workflowDelete = defineContract({
   description: 'Deletes a workflow with all its versions, for good. Refused while executions of it run, unless forced.',
   input: toolArguments({ name: workflow, force: forceDelete }),
   result: z.strictObject({ workflow_id: z.string(), deleted: z.literal(true) }),
-  skipJudge: skipsJudge('svc.workflow.delete'),
 });
 
 export const workflowList = defineContract({
@@ -133,7 +128,6 @@ export const workflowList = defineContract({
       z.strictObject({ id: z.string(), name: z.string(), version: z.string(), initial_state: z.string() }),
     ),
   }),
-  skipJudge: skipsJudge('svc.workflow.list'),
 });
 
 export const workflowSearch = defineContract({
@@ -142,7 +136,6 @@ export const workflowSearch = defineContract({
   description: 'Finds workflows by what they do, best first.',
   input: toolArguments(searchArguments),
   result: searchResult('svc.workflow.search'),
-  skipJudge: skipsJudge('svc.workflow.search'),
 });
 
 const moved = { workflow_id: z.string(), name: z.string() };
@@ -157,7 +150,6 @@ export const workflowPromote = defineContract({
     tenant_id: tenantId,
   }),
   result: z.strictObject({ ...moved, promoted: z.literal(true), target_scope: z.enum(['tenant', 'global']) }),
-  skipJudge: skipsJudge('svc.workflow.promote'),
 });
 
 export const workflowDemote = defineContract({
@@ -171,7 +163,6 @@ export const workflowDemote = defineContract({
     tenant_id: tenantId,
   }),
   result: z.strictObject({ ...moved, demoted: z.literal(true), target_scope: z.enum(['tenant', 'user']) }),
-  skipJudge: skipsJudge('svc.workflow.demote'),
 });
 
 export const WORKFLOW_DEPLOY_CONTRACTS = [

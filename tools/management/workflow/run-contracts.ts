@@ -19,7 +19,7 @@ import {
   workflowStatus,
 } from '../../../usecases/fields.ts';
 import { RUN_OUTCOMES } from '../../../usecases/runs/run.ts';
-import { changing, defineContract, reading, skipsJudge, starting, toolArguments } from '../../contract/arguments.ts';
+import { changing, defineContract, reading, starting, toolArguments } from '../../contract/arguments.ts';
 
 const identified = { execution_id: z.string(), workflow_id: z.string() };
 const place = { status: workflowStatus, current_state: z.string().nullable() };
@@ -42,7 +42,6 @@ export const workflowRun = defineContract({
     version,
   }),
   result: started,
-  skipJudge: skipsJudge('svc.workflow.run'),
 });
 
 export const executionsList = defineContract({
@@ -59,7 +58,6 @@ export const executionsList = defineContract({
     executions: z.array(z.strictObject({ ...identified, ...standing, ...times, ended_at: time.nullable() })),
     ...page,
   }),
-  skipJudge: skipsJudge('svc.workflow.executions.list'),
 });
 
 export const executionsGet = defineContract({
@@ -75,7 +73,6 @@ export const executionsGet = defineContract({
     ...{ ...times, ended_at: time.nullable(), waiting_for: anyObject.optional() },
     trace_id: z.string().optional(),
   }),
-  skipJudge: skipsJudge('svc.workflow.executions.get'),
 });
 
 export const workflowStatusTool = defineContract({
@@ -84,7 +81,6 @@ export const workflowStatusTool = defineContract({
   description: 'Says how an execution of a workflow stands.',
   input: toolArguments({ execution_id: executionId, tenant_id: tenantId }),
   result: z.strictObject({ ...identified, ...standing, ...times }),
-  skipJudge: skipsJudge('svc.workflow.status'),
 });
 
 export const workflowLogs = defineContract({
@@ -104,7 +100,6 @@ export const workflowLogs = defineContract({
     ),
     ...page,
   }),
-  skipJudge: skipsJudge('svc.workflow.logs'),
 });
 
 /** The result of a change: done, or not done with the error. */
@@ -120,7 +115,6 @@ export const workflowCancel = defineContract({
   description: 'Cancels an execution of a workflow that has not ended, with its children.',
   input: toolArguments({ execution_id: executionId }),
   result: doneOrNot('cancelled'),
-  skipJudge: skipsJudge('svc.workflow.cancel'),
 });
 
 export const workflowWait = defineContract({
@@ -132,7 +126,6 @@ export const workflowWait = defineContract({
     z.strictObject({ ...identified, ...standing, ...times, blackboard: anyObject }),
     z.strictObject({ execution_id: z.string(), ...place, timed_out: z.literal(true) }),
   ]),
-  skipJudge: skipsJudge('svc.workflow.wait'),
 });
 
 export const workflowSignal = defineContract({
@@ -144,7 +137,6 @@ export const workflowSignal = defineContract({
     response: z.string().max(TEXT_CHARS).describe('Feedback that conditions and {{human.feedback}} read.'),
   }),
   result: doneOrNot('signalled'),
-  skipJudge: skipsJudge('svc.workflow.signal'),
 });
 
 export const workflowRemove = defineContract({
@@ -153,7 +145,6 @@ export const workflowRemove = defineContract({
   description: 'Removes an execution of a workflow that has ended, with its record.',
   input: toolArguments({ execution_id: executionId }),
   result: doneOrNot('removed'),
-  skipJudge: skipsJudge('svc.workflow.remove'),
 });
 
 export const WORKFLOW_RUN_CONTRACTS = [
