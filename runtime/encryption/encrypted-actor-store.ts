@@ -107,9 +107,9 @@ export class EncryptedActorStore implements ActorStore {
       const wait = this.#cipher.toRead([body]);
       if (wait === null) receive(messageId, this.#cipher.decrypt(body, REPLY));
       else {
-        // Without its key the answer is lost here, and `recallReply` tells why.
+        // Without its key, or damaged, the answer is lost here, and `recallReply` tells why.
         const lost = (): void => {};
-        wait.then(() => receive(messageId, this.#cipher.decrypt(body, REPLY)), lost);
+        wait.then(() => receive(messageId, this.#cipher.decrypt(body, REPLY))).catch(lost);
       }
     };
     return this.#inner.onReply(session, read, missed);

@@ -1,12 +1,15 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { test } from 'node:test';
 import { PAYLOAD_LIMIT_BYTES } from '../../../runtime/blobs.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import { EncryptedActorStore } from '../../../runtime/encryption/encrypted-actor-store.ts';
 import { encryptedBlobs } from '../../../runtime/encryption/encrypted-blobs.ts';
 import { EncryptedDocuments } from '../../../runtime/encryption/encrypted-documents.ts';
 import { ADDED_BYTES, TextCipher } from '../../../runtime/encryption/text-cipher.ts';
+import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
@@ -14,6 +17,7 @@ import { actorStoreContract } from '../../contract/actor-store.ts';
 import { blobsContract } from '../../contract/blobs.ts';
 import { documentsContract } from '../../contract/documents.ts';
 import { TestPayloadKeys } from '../../support/payload-keys.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 /** As in a process of its own: it has fetched no key yet. */
 function cipher(): TextCipher {
@@ -51,6 +55,26 @@ actorStoreContract('an encrypted SqliteActorStore', async () => {
       await rm(directory, { recursive: true });
     },
   };
+});
+
+test('a damaged reply is lost, and the one behind it is heard', async () => {
+  const directory = await privateDirectory();
+  const inner = new SqliteActorStore({ directory });
+  let tell = (_messageId: string, _body: string): void => {};
+  inner.onReply = (_session, receive) => {
+    tell = receive;
+    return () => {};
+  };
+  const [writer, reader] = [cipher(), new EncryptedActorStore(inner, cipher())];
+  const heard: string[] = [];
+  reader.onReply('session', (messageId, body) => heard.push(`${messageId} ${body}`));
+  await writer.toWrite([SYSTEM_TENANT]);
+  const text = writer.encryptShared('answer', 'reply');
+  tell('damaged', `${text.slice(0, -8)}AAAAAAA=`);
+  tell('sound', text);
+  await waitUntil('the sound one', () => heard.length > 0);
+  assert.deepEqual(heard, ['sound answer']);
+  await rm(directory, { recursive: true });
 });
 
 /** What the contract searches by without an index. */
