@@ -33,7 +33,8 @@ const TABLES: ReadonlySet<string> = new Set([
 const product = projectFiles('.ts', '.tsx', '.lua').filter(
   (file) => !isGenerated(file) && !/^(\.ci|test|bench|examples|clients|dashboard|simulation|docs|deploy)\//.test(file),
 );
-const lengths = new Map(product.map((file) => [file, linesOf(file).length]));
+// The text behind the last line end is no line.
+const lengths = new Map(product.map((file) => [file, linesOf(file).length - 1]));
 const lengthOf = (file: string): number => lengths.get(file) ?? 0;
 const isLoadedLate = (reader: string, file: string): boolean =>
   importsOf(reader).some(({ to, line }) => to === file && /\bimport\(/.test(linesOf(reader)[line - 1] ?? ''));
