@@ -67,7 +67,7 @@ export class PubSub {
       connection.on(event, () => void this.#afterGap());
   }
 
-  /** A message that cannot be read counts as lost: whoever can publish must not be able to end this process. */
+  /** A message that cannot be read counts as lost: no client that may publish can end this process. */
   #pass(channel: string, message: Buffer): void {
     for (const receive of this.#listeners.get(channel)?.keys() ?? []) {
       try {
