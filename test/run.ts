@@ -97,35 +97,48 @@ function record(times: readonly FileTime[]): void {
 // Without it half of the time in which a file loads the product goes to compiling it, and hundreds of files do.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../.cache/compiled', import.meta.url));
 mkdirSync(dirname(ALL_TIMES), { recursive: true });
-if (files.length - computingFiles(files).length >= BUILT_FROM_FILES) {
-  // A long run has its files on the disk.
-  if (!flags.includes('--long')) withFilesInMemory();
-  await Promise.all([buildPrograms(), buildMongo()]);
-}
+const areBuilt = files.length - computingFiles(files).length >= BUILT_FROM_FILES;
+// A long run has its files on the disk.
+if (areBuilt && !flags.includes('--long')) withFilesInMemory();
 const machineBefore = machineSeconds();
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
 const options = [...ROOMY_HEAP, '--import', new URL('./deadline.ts', import.meta.url).href];
 const MOST_MINUTES = flags.includes('--long') ? 60 : 20;
-const stream = run({ files: inBatches(files), concurrency: LANES, timeout: MOST_MINUTES * 60_000, execArgv: options });
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
-stream.on('test:pass', (test) => {
-  const isSkipped = test.skip !== undefined && test.skip !== false;
-  // The tests of a suite that is skipped are not known: it counts as one.
-  if (isSkipped) count.skipped += 1;
-  else if (test.details.type !== 'suite' && !isFile(test.name)) count.passed += 1;
-});
-stream.on('test:fail', (test) => {
-  if (test.details.type !== 'suite' || test.details.error.cause !== undefined) count.failed += 1;
-});
-stream.compose(spec).pipe(process.stdout);
-stream.on('end', () => {
-  const measured = times.read();
-  console.log(table(measured, machineSeconds() - machineBefore));
-  if (flags.includes('--record')) record(measured);
-  const skippedCounts = process.env.CI === 'true';
-  if (count.skipped > 0) console.log(`SKIPPED ${count.skipped} tests: a part they need is missing on this machine.`);
-  const failed = count.failed + (skippedCounts ? count.skipped : 0);
-  console.log(`${count.passed} passed, ${failed} failed${skippedCounts ? '' : `, ${count.skipped} skipped`}`);
-  process.exitCode = failed > 0 || count.passed === 0 ? 1 : 0;
-});
+
+/** Runs the programs. What they say is printed behind what those of `before` said. */
+async function ended(programs: readonly string[], lanes: number, before: Promise<void>): Promise<void> {
+  if (programs.length === 0) return;
+  const timeout = MOST_MINUTES * 60_000;
+  const stream = run({ files: [...programs], concurrency: lanes, timeout, execArgv: options });
+  stream.on('test:pass', (test) => {
+    const isSkipped = test.skip !== undefined && test.skip !== false;
+    // The tests of a suite that is skipped are not known: it counts as one.
+    if (isSkipped) count.skipped += 1;
+    else if (test.details.type !== 'suite' && !isFile(test.name)) count.passed += 1;
+  });
+  stream.on('test:fail', (test) => {
+    if (test.details.type !== 'suite' || test.details.error.cause !== undefined) count.failed += 1;
+  });
+  const text = stream.compose(spec);
+  await before;
+  for await (const chunk of text) process.stdout.write(chunk);
+}
+
+const { computing, others } = inBatches(files);
+if (areBuilt) {
+  // Files that only compute need nothing that is built, and a build is for most of its time on one processor.
+  const first = ended(computing, availableParallelism(), Promise.resolve());
+  await Promise.all([buildPrograms(), buildMongo()]);
+  await Promise.all([first, ended(others, LANES, first)]);
+} else await ended([...computing, ...others], LANES, Promise.resolve());
+
+const measured = times.read();
+console.log(table(measured, machineSeconds() - machineBefore));
+if (flags.includes('--record')) record(measured);
+const skippedCounts = process.env.CI === 'true';
+if (count.skipped > 0) console.log(`SKIPPED ${count.skipped} tests: a part they need is missing on this machine.`);
+const failed = count.failed + (skippedCounts ? count.skipped : 0);
+console.log(`${count.passed} passed, ${failed} failed${skippedCounts ? '' : `, ${count.skipped} skipped`}`);
+process.exitCode = failed > 0 || count.passed === 0 ? 1 : 0;

@@ -31,23 +31,30 @@ interface Limits {
   readonly longestSeconds: number;
   readonly batchSeconds: number;
 }
-const OF_COMPUTING: Limits = { longestSeconds: 20, batchSeconds: 40 };
+const OF_COMPUTING: Limits = { longestSeconds: 20, batchSeconds: 80 };
 const OF_PROGRAMS: Limits = { longestSeconds: 50, batchSeconds: 150 };
 /** Most of these seconds the files wait for pages, while other lanes have the processor. */
-const OF_BROWSERS: Limits = { longestSeconds: 150, batchSeconds: 90 };
-const BATCH_FILES = 40;
+const OF_BROWSERS: Limits = { longestSeconds: 150, batchSeconds: 180 };
+const BATCH_FILES = 60;
 /** Fewer files end sooner side by side. */
 const SHARED_FROM_FILES = 30;
 
 /** What starts the browser that the files of one process share. */
 const BROWSER = 'test/dashboard/browser.ts';
 
+interface Programs {
+  /** Batches of files that only compute, in the order of the files. */
+  readonly computing: readonly string[];
+  /** The longest first. */
+  readonly others: readonly string[];
+}
+
 /**
  * Several test files in one process, one after the other. A process loads Node.js and the product's packages before its
  * first test: for many files this is most of their time. Files with pages of the dashboard share a browser. Answers
- * programs: batches of files that only compute, in the order of `files`, then all others, the longest first.
+ * programs.
  */
-export function inBatches(files: readonly string[]): string[] {
+export function inBatches(files: readonly string[]): Programs {
   const seconds = recordedSeconds();
   const secondsOf = (file: string): number => seconds[file] ?? 1;
   const mayShare = (file: string, { longestSeconds }: Limits): boolean =>
@@ -72,7 +79,8 @@ export function inBatches(files: readonly string[]): string[] {
   const alone = files.filter((file) => !shared.has(file)).map((file) => ({ path: file, seconds: secondsOf(file) }));
   const written = writeBatches([...first, ...batches]);
   const others = [...written.slice(first.length), ...alone].toSorted((a, b) => b.seconds - a.seconds);
-  return [...written.slice(0, first.length), ...others].map(({ path }) => path);
+  const pathsOf = (programs: readonly { readonly path: string }[]): string[] => programs.map(({ path }) => path);
+  return { computing: pathsOf(written.slice(0, first.length)), others: pathsOf(others) };
 }
 
 interface Batch {
