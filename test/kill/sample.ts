@@ -13,7 +13,7 @@ const KILLS = sample({ normal: 2, long: 20 });
 const RECOVERY_MS = 2_000;
 
 /** The sample of `npm run chaos` that runs with the other tests. */
-export async function killSample(kind: StoreKind): Promise<void> {
+export function killSample(kind: StoreKind): void {
   const skip = storesMissing(kind);
   const title = `${KILLS} times kill -9 on ${kind}: every execution ends as an unkilled one, no event is lost or doubled`;
   test(title, { skip, timeout: 180_000 }, async (context) => {

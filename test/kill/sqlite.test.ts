@@ -1,3 +1,3 @@
 import { killSample } from './sample.ts';
 
-await killSample('sqlite');
+killSample('sqlite');
