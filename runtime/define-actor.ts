@@ -166,7 +166,7 @@ export interface ActorDefinition<
   /** Converts a state of an older version to the current one. */
   migrate?(state: Json, fromVersion: number): Json;
   /**
-   * Names the agent or workflow that an actor's effects count for. Those of one tenant get places for effects in turn,
+   * Names the agent or workflow that an actor's effects count for. Those of one tenant get slots for effects in turn,
    * so that one of them does not hold back the others. Default: all actors of the kind share one turn.
    */
   fairnessKey?(state: State): string | null;

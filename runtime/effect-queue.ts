@@ -25,11 +25,11 @@ export interface StartedEffect {
   readonly committed?: Promise<boolean>;
 }
 
-/** A place of this process, reserved for one effect. Call one of the two methods once. */
-export interface EffectPlace {
+/** A slot of this process, reserved for one effect. Call one of the two methods once. */
+export interface EffectSlot {
   /** Runs the started effect. If it must run later, its job is queued. */
   run(job: EffectJob, started: StartedEffect): void;
-  /** Gives the place back unused. */
+  /** Gives the slot back unused. */
   free(): void;
 }
 
@@ -40,7 +40,7 @@ export type JobOutcome = { readonly kind: 'done' } | { readonly kind: 'later'; r
 
 /**
  * Hands effects to nodes (E1): BullMQ on Redis, in-process when embedded. Delivery is at least once; `claim` decides
- * who runs an effect. Enqueueing a job that is already queued changes nothing. Tenants get places in turn, and within a
+ * who runs an effect. Enqueueing a job that is already queued changes nothing. Tenants get slots in turn, and within a
  * tenant its agents and workflows do, however many jobs one of them has queued.
  *
  * A job that a dead worker took stays assigned to it for some time. A caller that knows of the death, because it just
@@ -55,10 +55,10 @@ export interface EffectQueue {
   /** Starts taking jobs from the queues. The returned function stops taking, waits for running jobs and resolves. */
   work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>>;
   /**
-   * Reserves a place for an effect of that queue which an actor is about to commit. Null when no place is free for its
+   * Reserves a slot for an effect of that queue which an actor is about to commit. Null when no slot is free for its
    * flow: the effect must be enqueued.
    */
-  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null;
+  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectSlot | null;
   /** Starts an attempt of the effect that a job points to. `over` and `claim` are as in `EffectLedger.claimEffect`. */
   claim(job: EffectJob, runner: string, ttlMs: number, over?: string, claim?: string): Promise<ClaimOutcome>;
   close(): Promise<void>;

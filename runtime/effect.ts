@@ -61,9 +61,9 @@ export interface EffectContext {
    */
   progress(value: Json): Promise<boolean>;
   /**
-   * Waits for something that uses no resources of this node. Meanwhile another effect gets this one's place
+   * Waits for something that uses no resources of this node. Meanwhile another effect gets this one's slot
    * (`concurrency`), and the claim is renewed less often. `waiting` must react to the signal. Continues as soon as a
-   * place is free.
+   * slot is free.
    */
   parked<T>(waiting: Promise<T>): Promise<T>;
   /**

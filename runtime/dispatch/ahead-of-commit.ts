@@ -30,7 +30,7 @@ export class AheadOfCommit {
   }
 
   /**
-   * Starts effects that the turns requested since the last call, for as many as there are places. True: some were
+   * Starts effects that the turns requested since the last call, for as many as there are slots. True: some were
    * started.
    */
   start({ effects, effectsCancelled, drafts, texts }: BatchWrites): boolean {
@@ -43,12 +43,12 @@ export class AheadOfCommit {
       if (partition === undefined) continue;
       const name = poolOf(partition);
       const key = fairnessPart(fairnessKey);
-      const place = queue.reserve(name, { address: cause.to, ...key });
-      if (place === null) continue;
+      const slot = queue.reserve(name, { address: cause.to, ...key });
+      if (slot === null) continue;
       const body = encodeRequest(texts.of(request), asked);
       this.#requests.set(id, body);
       const job = { id, queue: name, address: cause.to, partition, ...key };
-      place.run(job, { attempt: 1, body, claimedAt: clock.monotonic(), committed: this.#committed.promise });
+      slot.run(job, { attempt: 1, body, claimedAt: clock.monotonic(), committed: this.#committed.promise });
     }
     this.#looked = effects.length;
     return this.#requests.size > before;

@@ -1,7 +1,7 @@
 import { type Commit, changesOf, type EffectLedger, type PartitionChanges } from '../actor-store.ts';
 import { isSharedLog, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
-import type { EffectJob, EffectPlace, EffectQueue, StartedEffect } from '../effect-queue.ts';
+import type { EffectJob, EffectQueue, EffectSlot, StartedEffect } from '../effect-queue.ts';
 import { persist } from '../effects/effect-runner-report.ts';
 import { toSvcError } from '../errors.ts';
 import type { Random } from '../random.ts';
@@ -18,9 +18,9 @@ export interface LocalStartsOptions {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-interface Place {
+interface Slot {
   readonly partition: Partition;
-  readonly place: EffectPlace;
+  readonly slot: EffectSlot;
   readonly started: StartedEffect;
 }
 
@@ -29,7 +29,7 @@ export interface Starting {
   readonly commit: Commit;
   /** Call it when the commit is durable: runs the effect if it is one of these. */
   begin(job: EffectJob): boolean;
-  /** Call it when the commit did not happen: frees the places. */
+  /** Call it when the commit did not happen: frees the slots. */
   free(): void;
   /**
    * Call it when the commit may have happened but this process does not go on with it: none of its effects has begun or
@@ -39,7 +39,7 @@ export interface Starting {
 }
 
 /**
- * Starts effects with the commit that opens them. While this process has a place for an effect, the commit is also its
+ * Starts effects with the commit that opens them. While this process has a slot for an effect, the commit is also its
  * claim: the mark is durable before the effect runs, and no second write is needed (E1, E2).
  */
 export class LocalStarts {
@@ -60,21 +60,21 @@ export class LocalStarts {
   }
 
   /**
-   * Reserves places for the effects of a commit. `bodies` holds the full encoded requests by effect id. `ahead` holds
+   * Reserves slots for the effects of a commit. `bodies` holds the full encoded requests by effect id. `ahead` holds
    * the effects that this process runs already.
    */
   of(commit: Commit, bodies: ReadonlyMap<string, string>, ahead: ReadonlyMap<string, unknown>): Starting {
     // Most commits open no effect, and they change many partitions.
     if (!opensEffects(commit)) return { commit, begin: ({ id }) => ahead.has(id), free() {}, disown() {} };
     const { queue, runner, claimTtlMs, clock } = this.#options;
-    const places = new Map<string, Place>();
+    const slots = new Map<string, Slot>();
     const claimedAt = clock.monotonic();
     const letGo = (id: string): void => {
-      places.get(id)?.place.free();
-      places.delete(id);
+      slots.get(id)?.slot.free();
+      slots.delete(id);
     };
     const end = (id: string): void => {
-      places.delete(id);
+      slots.delete(id);
       if (this.#underWay.get(id) === letGo) this.#underWay.delete(id);
     };
     const mark = { runner, ttlMs: claimTtlMs };
@@ -88,30 +88,30 @@ export class LocalStarts {
         const body = bodies.get(effect.id);
         // The same turn was in an earlier commit of unknown outcome: from here on this commit owns the effect.
         this.#underWay.get(effect.id)?.(effect.id);
-        const place = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect);
-        if (body === undefined || place === null) return effect;
+        const slot = body === undefined || this.#disowned.has(effect.id) ? null : queue.reserve(effect.queue, effect);
+        if (body === undefined || slot === null) return effect;
         this.#underWay.set(effect.id, letGo);
-        places.set(effect.id, { partition, place, started: { attempt: 1, body, claimedAt } });
+        slots.set(effect.id, { partition, slot, started: { attempt: 1, body, claimedAt } });
         return { ...effect, started: mark };
       });
     const changes = changesOf(commit).map((part) => ({ ...part, effectsOpened: marked(part) }));
     return {
-      commit: places.size + running.length === 0 ? commit : withOpened(commit, changes),
+      commit: slots.size + running.length === 0 ? commit : withOpened(commit, changes),
       begin(job) {
-        const found = places.get(job.id);
+        const found = slots.get(job.id);
         end(job.id);
-        found?.place.run(job, found.started);
+        found?.slot.run(job, found.started);
         return found !== undefined || ahead.has(job.id);
       },
       free: () => {
-        for (const [id, { place }] of places) {
-          place.free();
+        for (const [id, { slot }] of slots) {
+          slot.free();
           end(id);
         }
       },
       disown: () => {
-        for (const [id, { partition, place }] of places) {
-          place.free();
+        for (const [id, { partition, slot }] of slots) {
+          slot.free();
           end(id);
           this.#giveBack(partition, id);
         }

@@ -162,7 +162,7 @@ export function exportSpan(
 }
 
 /**
- * The tenant and source that an effect counts for. Tenants get places in turn, and within a tenant its agents,
+ * The tenant and source that an effect counts for. Tenants get slots in turn, and within a tenant its agents,
  * workflows and other sources of effects do.
  */
 export interface Flow {

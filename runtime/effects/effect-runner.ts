@@ -37,7 +37,7 @@ export class EffectRunner {
   };
   readonly #parking: EffectParking;
   readonly #outages: StoreOutages;
-  /** Attempts that have not ended, those without a place of the queue included. */
+  /** Attempts that have not ended, those without a slot of the queue included. */
   readonly #unsettled = new Set<Promise<JobOutcome>>();
   readonly #giveUp = new AbortController();
   /** The queues from which jobs are taken, each with the function that stops taking. */
@@ -48,8 +48,8 @@ export class EffectRunner {
   /** Throws when two handlers have the same kind. */
   constructor(options: EffectRunnerOptions) {
     this.#settings = runnerSettings(options);
-    const { concurrency: places, mostParked: most } = this.#settings;
-    this.#parking = new EffectParking({ most, places });
+    const { concurrency: slots, mostParked: most } = this.#settings;
+    this.#parking = new EffectParking({ most, slots });
     this.#outages = new StoreOutages(this.#settings);
     for (const handler of options.handlers) {
       if (this.#handlers.has(handler.kind)) {

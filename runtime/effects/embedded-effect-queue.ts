@@ -1,9 +1,9 @@
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
-import type { EffectJob, EffectPlace, EffectQueue, RunJob, StartedEffect } from '../effect-queue.ts';
+import type { EffectJob, EffectQueue, EffectSlot, RunJob, StartedEffect } from '../effect-queue.ts';
 import { SvcError } from '../errors.ts';
 import { type Flow, flowOf } from './effect-envelope.ts';
-import { FairLine, FairPlaces } from './fair-places.ts';
+import { FairLine, FairSlots } from './fair-slots.ts';
 
 export interface EmbeddedEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
@@ -14,7 +14,7 @@ export interface EmbeddedEffectQueueOptions {
 
 interface Worker {
   readonly run: RunJob;
-  readonly places: FairPlaces;
+  readonly slots: FairSlots;
   stopped: boolean;
   readonly running: Set<Promise<void>>;
 }
@@ -32,8 +32,8 @@ interface Lane {
 }
 
 /**
- * The effect queue of a single node (E1). Jobs are pointers in memory. Tenants get places in turn, and within a tenant
- * its flows do; none can occupy all places, however many jobs it has (`FairLine`, `FairPlaces`). Losing the jobs loses
+ * The effect queue of a single node (E1). Jobs are pointers in memory. Tenants get slots in turn, and within a tenant
+ * its flows do; none can occupy all slots, however many jobs it has (`FairLine`, `FairSlots`). Losing the jobs loses
  * nothing: the effect's record stays open and the sweep enqueues it again.
  */
 export class EmbeddedEffectQueue implements EffectQueue {
@@ -60,8 +60,8 @@ export class EmbeddedEffectQueue implements EffectQueue {
   /** Starts taking jobs. `concurrency` bounds each of the queues. */
   async work(queues: readonly string[], concurrency: number, run: RunJob): Promise<() => Promise<void>> {
     const mine = queues.map((name) => {
-      const places = new FairPlaces(concurrency, () => this.#options.clock.monotonic());
-      const worker: Worker = { run, places, stopped: false, running: new Set() };
+      const slots = new FairSlots(concurrency, () => this.#options.clock.monotonic());
+      const worker: Worker = { run, slots, stopped: false, running: new Set() };
       const lane = this.#lane(name);
       lane.workers.push(worker);
       this.#pump(lane);
@@ -77,13 +77,13 @@ export class EmbeddedEffectQueue implements EffectQueue {
     };
   }
 
-  /** Reserves a place. Waiting jobs are not overtaken: they have taken every place that was free for their flow. */
-  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
+  /** Reserves a slot. Waiting jobs are not overtaken: they have taken every slot that was free for their flow. */
+  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectSlot | null {
     const lane = this.#lanes.get(queue);
     const flow = flowOf(effect);
-    const worker = lane?.workers.find(({ places, stopped }) => !stopped && places.mayTake(flow));
+    const worker = lane?.workers.find(({ slots, stopped }) => !stopped && slots.mayTake(flow));
     if (lane === undefined || worker === undefined || this.#closed) return null;
-    worker.places.take(flow);
+    worker.slots.take(flow);
     return {
       run: (job, started) => {
         lane.known.add(job.id);
@@ -134,15 +134,15 @@ export class EmbeddedEffectQueue implements EffectQueue {
 
   #pump(lane: Lane): void {
     const free = (job: EffectJob): number =>
-      lane.workers.findIndex(({ places, stopped }) => !stopped && places.mayTake(flowOf(job)));
-    while (lane.waiting.size > 0 && lane.workers.some(({ places, stopped }) => !stopped && places.free > 0)) {
+      lane.workers.findIndex(({ slots, stopped }) => !stopped && slots.mayTake(flowOf(job)));
+    while (lane.waiting.size > 0 && lane.workers.some(({ slots, stopped }) => !stopped && slots.free > 0)) {
       const job = lane.waiting.take((one) => free(one) >= 0);
       if (job === undefined) return;
       // The worker that took a job goes to the end of the line.
       const [worker] = lane.workers.splice(free(job), 1);
       if (worker === undefined) return;
       lane.workers.push(worker);
-      worker.places.take(flowOf(job));
+      worker.slots.take(flowOf(job));
       this.#begin(lane, worker, job);
     }
   }
@@ -156,7 +156,7 @@ export class EmbeddedEffectQueue implements EffectQueue {
   }
 
   #giveBack(lane: Lane, worker: Worker, flow: Flow): void {
-    worker.places.giveBack(flow);
+    worker.slots.giveBack(flow);
     this.#pump(lane);
   }
 

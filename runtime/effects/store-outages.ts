@@ -98,8 +98,8 @@ function overOrAborted(over: Promise<void>, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * Effects that wait without a place (`EffectContext.parked`): the limit on their number, and the places in which they
- * continue. The queue has given their places to others, so as many places again exist here, and no more of them
+ * Effects that wait without a slot (`EffectContext.parked`): the limit on their number, and the slots in which they
+ * continue. The queue has given their slots to others, so as many slots again exist here, and no more of them
  * continue at a time.
  */
 export class EffectParking {
@@ -108,9 +108,9 @@ export class EffectParking {
   #free: number;
   #parked = 0;
 
-  constructor(bounds: { readonly most: number; readonly places: number }) {
+  constructor(bounds: { readonly most: number; readonly slots: number }) {
     this.#most = bounds.most;
-    this.#free = bounds.places;
+    this.#free = bounds.slots;
   }
 
   /** Begins a wait. False: too many effects wait already. */
@@ -121,8 +121,8 @@ export class EffectParking {
   }
 
   /**
-   * Ends a wait, first in, first out. True with a place in which to continue, which `leave` gives back. False as soon
-   * as the signal is aborted: cleaning up needs no place.
+   * Ends a wait, first in, first out. True with a slot in which to continue, which `leave` gives back. False as soon
+   * as the signal is aborted: cleaning up needs no slot.
    */
   async goOn(signal: AbortSignal): Promise<boolean> {
     this.#parked -= 1;
@@ -132,10 +132,10 @@ export class EffectParking {
       return true;
     }
     return new Promise((resolve) => {
-      const settle = (hasPlace: boolean): void => {
+      const settle = (hasSlot: boolean): void => {
         this.#waiting.delete(resume);
         signal.removeEventListener('abort', giveUp);
-        resolve(hasPlace);
+        resolve(hasSlot);
       };
       const resume = (): void => settle(true);
       const giveUp = (): void => settle(false);

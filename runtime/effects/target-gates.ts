@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { EffectContext } from '../effect.ts';
 import { within } from '../kit/waits.ts';
 import { type Flow, flowOf } from './effect-envelope.ts';
-import { FairLine, FairPlaces } from './fair-places.ts';
+import { FairLine, FairSlots } from './fair-slots.ts';
 
 export interface TargetGatesOptions {
   readonly clock: Clock;
@@ -41,7 +41,7 @@ interface Waiting {
 
 interface Gate {
   running: number;
-  readonly places: FairPlaces;
+  readonly slots: FairSlots;
   /** Failed calls in a row. */
   failures: number;
   open: boolean;
@@ -57,11 +57,11 @@ const FIRST_PROBE_AFTER_MS = 1_000;
 const LONGEST_PROBE_AFTER_MS = 5_000;
 
 /**
- * Keeps one external target (a model, an MCP server, a web host) from occupying all places of a node's effects:
- * - a call without an answer for a while continues without a place (`EffectContext.parked`);
- * - a target has a limited number of calls at a time, shared by tenants and their agents (`FairPlaces`); the others
- *   wait without a place, in turn;
- * - after several calls in a row without an answer in time the breaker opens: calls wait without a place while one at a
+ * Keeps one external target (a model, an MCP server, a web host) from occupying all slots of a node's effects:
+ * - a call without an answer for a while continues without a slot (`EffectContext.parked`);
+ * - a target has a limited number of calls at a time, shared by tenants and their agents (`FairSlots`); the others
+ *   wait without a slot, in turn;
+ * - after several calls in a row without an answer in time the breaker opens: calls wait without a slot while one at a
  *   time probes the target, with growing pauses; the first answer lets all continue.
  *
  * An open breaker fails no call: waiting calls end by their own time-outs. The state is in memory, so each node learns
@@ -113,7 +113,7 @@ export class TargetGates {
     });
     const goesOn = this.#unlessSilent(context, Promise.race([first.promise, work]));
     // It is awaited at the end. Until then this listener handles a rejection (the effect was stopped while it waited
-    // for a place).
+    // for a slot).
     goesOn.catch(() => {});
     try {
       const value = await work;
@@ -128,7 +128,7 @@ export class TargetGates {
     }
   }
 
-  /** Keeps the place for a while and then waits without one. Resolves with a place in which to continue. */
+  /** Keeps the slot for a while and then waits without one. Resolves with a slot in which to continue. */
   async #unlessSilent(context: Pick<EffectContext, 'parked'>, answer: Promise<unknown>): Promise<void> {
     const { clock, silentAfterMs } = this.#options;
     const over = answer.then(
@@ -150,7 +150,7 @@ export class TargetGates {
       gate = {
         ...{ running: 0, failures: 0, open: false, probing: false, probeAfterMs },
         ...{ cancelTimer: () => {}, waiting: new FairLine<Waiting>() },
-        places: new FairPlaces(most, () => clock.monotonic()),
+        slots: new FairSlots(most, () => clock.monotonic()),
       };
       this.#gates.set(target, gate);
     }
@@ -159,7 +159,7 @@ export class TargetGates {
 
   /** Waits for a turn. True: the call is the probe of an open breaker. */
   async #enter(target: string, gate: Gate, flow: Flow, { effectId, signal, parked }: Caller): Promise<boolean> {
-    if (!gate.open && !gate.waiting.has(flow) && gate.places.mayTake(flow)) {
+    if (!gate.open && !gate.waiting.has(flow) && gate.slots.mayTake(flow)) {
       take(gate, flow);
       return false;
     }
@@ -195,7 +195,7 @@ export class TargetGates {
 
   /** Admits the next waiting call. False: none that waits may be made. */
   #admit(gate: Gate, isProbe: boolean): boolean {
-    const next = gate.waiting.take(({ flow }) => isProbe || gate.places.mayTake(flow));
+    const next = gate.waiting.take(({ flow }) => isProbe || gate.slots.mayTake(flow));
     if (next === undefined) return false;
     take(gate, next.flow);
     next.letIn(isProbe);
@@ -220,7 +220,7 @@ export class TargetGates {
   ): void {
     const { failuresToOpen, longestProbeAfterMs, firstProbeAfterMs, onChange } = this.#options;
     gate.running -= 1;
-    gate.places.giveBack(flow);
+    gate.slots.giveBack(flow);
     if (isProbe) gate.probing = false;
     if (health === 'failed') {
       gate.failures += 1;
@@ -251,5 +251,5 @@ export class TargetGates {
 
 function take(gate: Gate, flow: Flow): void {
   gate.running += 1;
-  gate.places.take(flow);
+  gate.slots.take(flow);
 }

@@ -1,6 +1,6 @@
 import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
-import type { EffectJob, EffectPlace, EffectQueue, JobOutcome, RunJob } from '../effect-queue.ts';
+import type { EffectJob, EffectQueue, EffectSlot, JobOutcome, RunJob } from '../effect-queue.ts';
 import { fairnessPart, flowOf } from '../effects/effect-envelope.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
@@ -48,7 +48,7 @@ const EVENTS_KEPT = 100;
  * Hands effects to the nodes of a cluster through BullMQ (E1). A job's id is its effect's id, so queueing it again
  * changes nothing while it waits, is delayed or runs. A job that ended leaves no trace, so its id can be queued again.
  * Tenants are served in turn, and within a tenant its flows (`FairOrder`). A job that this process may run and has a
- * free place for does not go through Redis (`LocalSlots`). The effect's record decides, never the job: when a job is
+ * free slot for does not go through Redis (`LocalSlots`). The effect's record decides, never the job: when a job is
  * lost or fails, the sweep of the partition's holder enqueues the effect again.
  */
 export class BullmqEffectQueue implements EffectQueue {
@@ -57,7 +57,7 @@ export class BullmqEffectQueue implements EffectQueue {
   /** Each worker with its running jobs. */
   readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
   readonly #orders = new Map<string, FairOrder>();
-  /** Places of this process for its own effects, by queue. */
+  /** Slots of this process for its own effects, by queue. */
   readonly #atHand = new Map<string, LocalSlots>();
   #client: Connection | null = null;
 
@@ -76,7 +76,7 @@ export class BullmqEffectQueue implements EffectQueue {
     await this.#add(job, delayMs, token);
   }
 
-  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
+  reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectSlot | null {
     return this.#atHand.get(queue)?.reserve(effect) ?? null;
   }
 
@@ -170,7 +170,7 @@ export class BullmqEffectQueue implements EffectQueue {
     const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
       connection: this.#connected(),
       prefix: this.#prefix(name),
-      concurrency: concurrency - atHand.places,
+      concurrency: concurrency - atHand.slots,
       lockDuration: lockMs,
       stalledInterval: stalledEveryMs,
       runRetryDelay: ASK_AGAIN_MS,

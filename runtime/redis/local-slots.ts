@@ -1,16 +1,16 @@
-import type { EffectJob, EffectPlace, JobOutcome, RunJob, StartedEffect } from '../effect-queue.ts';
+import type { EffectJob, EffectSlot, JobOutcome, RunJob, StartedEffect } from '../effect-queue.ts';
 import { type Flow, flowOf } from '../effects/effect-envelope.ts';
-import { FairPlaces } from '../effects/fair-places.ts';
+import { FairSlots } from '../effects/fair-slots.ts';
 
 /**
- * Places for effects that the process which committed them may run itself, so that no job is written, fetched and
- * removed for them. No tenant and no flow gets all of them (`FairPlaces`). Losing them is harmless: the effect's record
+ * Slots for effects that the process which committed them may run itself, so that no job is written, fetched and
+ * removed for them. No tenant and no flow gets all of them (`FairSlots`). Losing them is harmless: the effect's record
  * decides, the claim decides who runs it, and the sweep of the partition's next holder finds what was lost with the
- * process (E1). Half of a node's places are of this kind; the other half stays for effects of other nodes.
+ * process (E1). Half of a node's slots are of this kind; the other half stays for effects of other nodes.
  */
 export class LocalSlots {
-  readonly places: number;
-  readonly #fair: FairPlaces;
+  readonly slots: number;
+  readonly #fair: FairSlots;
   readonly #run: RunJob;
   readonly #queue: (job: EffectJob, delayMs: number) => Promise<void>;
   readonly #onFault: (error: unknown) => void;
@@ -18,19 +18,19 @@ export class LocalSlots {
 
   /** `queue` takes jobs that must run later, on any node. */
   constructor(
-    places: number,
+    slots: number,
     run: RunJob,
     queue: (job: EffectJob, delayMs: number) => Promise<void>,
     onFault: (error: unknown) => void,
   ) {
-    this.places = places;
-    this.#fair = new FairPlaces(places, () => performance.now());
+    this.slots = slots;
+    this.#fair = new FairSlots(slots, () => performance.now());
     this.#run = run;
     this.#queue = queue;
     this.#onFault = onFault;
   }
 
-  /** Runs the job here and now. False: no place is free. */
+  /** Runs the job here and now. False: no slot is free. */
   take(job: EffectJob): boolean {
     if (this.#running.has(job.id)) return true;
     const flow = flowOf(job);
@@ -40,8 +40,8 @@ export class LocalSlots {
     return true;
   }
 
-  /** Reserves a place. Null: none is free. */
-  reserve(effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectPlace | null {
+  /** Reserves a slot. Null: none is free. */
+  reserve(effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectSlot | null {
     const flow = flowOf(effect);
     if (!this.#fair.mayTake(flow)) return null;
     this.#fair.take(flow);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Flow } from '../../runtime/effects/effect-envelope.ts';
-import { FairLine, FairPlaces } from '../../runtime/effects/fair-places.ts';
+import { FairLine, FairSlots } from '../../runtime/effects/fair-slots.ts';
 import { FairOrder } from '../../runtime/redis/local-slots.ts';
 
 const flow = (tenant: string, key = 'agent'): Flow => ({ tenant, key });
@@ -22,7 +22,7 @@ describe('a fair queue', () => {
     assert.equal(line.take(), undefined);
   });
 
-  test('an item that gets no place delays no other and keeps its turn', () => {
+  test('an item that gets no slot delays no other and keeps its turn', () => {
     const line = new FairLine<string>();
     for (const name of ['a', 'b', 'c']) line.add(flow(name), name);
     assert.equal(
@@ -66,46 +66,46 @@ describe('a fair queue', () => {
   });
 });
 
-describe('places', () => {
+describe('slots', () => {
   /** Takes as many as it may. */
-  function fill(places: FairPlaces, of: Flow): number {
+  function fill(slots: FairSlots, of: Flow): number {
     let held = 0;
-    for (; places.mayTake(of); held += 1) places.take(of);
+    for (; slots.mayTake(of); held += 1) slots.take(of);
     return held;
   }
   const opened = (count: number) => {
     const time = { now: 0 };
-    return { time, places: new FairPlaces(count, () => time.now) };
+    return { time, slots: new FairSlots(count, () => time.now) };
   };
 
-  test('an agent that is alone may have all but a few places, and all when there are few', () => {
-    assert.equal(fill(opened(32).places, flow('a')), 28);
-    assert.equal(fill(opened(16).places, flow('a')), 14);
-    assert.equal(fill(opened(4).places, flow('a')), 4);
+  test('an agent that is alone may have all but a few slots, and all when there are few', () => {
+    assert.equal(fill(opened(32).slots, flow('a')), 28);
+    assert.equal(fill(opened(16).slots, flow('a')), 14);
+    assert.equal(fill(opened(4).slots, flow('a')), 4);
   });
 
-  test('a new agent finds a free place while another agent of its tenant uses its maximum, and so does another tenant', () => {
-    const { places } = opened(32);
-    fill(places, flow('a', 'hung'));
-    assert.ok(places.mayTake(flow('a', 'newcomer')));
-    places.take(flow('a', 'newcomer'));
-    assert.ok(places.mayTake(flow('b')));
+  test('a new agent finds a free slot while another agent of its tenant uses its maximum, and so does another tenant', () => {
+    const { slots } = opened(32);
+    fill(slots, flow('a', 'hung'));
+    assert.ok(slots.mayTake(flow('a', 'newcomer')));
+    slots.take(flow('a', 'newcomer'));
+    assert.ok(slots.mayTake(flow('b')));
   });
 
   test('while others are active, an agent has two thirds to three quarters; an hour later it counts as alone again', () => {
-    const { places, time } = opened(32);
-    places.mayTake(flow('a', 'other'));
-    assert.equal(fill(places, flow('a', 'busy')), 23);
-    for (let n = 0; n < 23; n += 1) places.giveBack(flow('a', 'busy'));
+    const { slots, time } = opened(32);
+    slots.mayTake(flow('a', 'other'));
+    assert.equal(fill(slots, flow('a', 'busy')), 23);
+    for (let n = 0; n < 23; n += 1) slots.giveBack(flow('a', 'busy'));
     time.now += 60 * 60_000 + 1;
-    assert.equal(fill(places, flow('a', 'busy')), 28);
+    assert.equal(fill(slots, flow('a', 'busy')), 28);
   });
 
-  test('for any order of takes and returns: never more places than exist, and a tenant without one gets a free one', () => {
+  test('for any order of takes and returns: never more slots than exist, and a tenant without one gets a free one', () => {
     const step = fc.record({ of: anyFlow, takes: fc.boolean() });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.array(step, { maxLength: 200 }), (count, steps) => {
-        const { places } = opened(count);
+        const { slots } = opened(count);
         const held = new Map<string, number>();
         const heldBy = (tenant: string) =>
           [...held].reduce((sum, [name, n]) => sum + (name.startsWith(`${tenant}/`) ? n : 0), 0);
@@ -113,18 +113,18 @@ describe('places', () => {
           const name = nameOf(of);
           const mine = held.get(name) ?? 0;
           if (!takes && mine > 0) {
-            places.giveBack(of);
+            slots.giveBack(of);
             held.set(name, mine - 1);
           } else if (takes) {
-            const may = places.mayTake(of);
-            if (heldBy(of.tenant) === 0) assert.equal(may, places.free > 0);
+            const may = slots.mayTake(of);
+            if (heldBy(of.tenant) === 0) assert.equal(may, slots.free > 0);
             if (!may) continue;
-            places.take(of);
+            slots.take(of);
             held.set(name, mine + 1);
           }
           const all = [...held.values()].reduce((sum, n) => sum + n, 0);
-          assert.equal(places.free, count - all);
-          assert.ok(places.free >= 0);
+          assert.equal(slots.free, count - all);
+          assert.ok(slots.free >= 0);
         }
       }),
     );

@@ -1,14 +1,14 @@
 import type { Flow } from './effect-envelope.ts';
 
-/** A flow that asked for no place for this long no longer counts as active. */
+/** A flow that asked for no slot for this long no longer counts as active. */
 const ABOUT_MS = 60 * 60_000;
 
 const MOST_SHARERS = 10_000;
 
-/** When several flows are active, each may hold this many places for each free one. */
+/** When several flows are active, each may hold this many slots for each free one. */
 const PER_FREE = 3;
 
-/** The share of places that a flow leaves free while it is alone, so that a new one starts at once. */
+/** The share of slots that a flow leaves free while it is alone, so that a new one starts at once. */
 const KEPT_FREE = 1 / 16;
 
 interface Share {
@@ -21,21 +21,21 @@ interface TenantShare extends Share {
 }
 
 /**
- * Shares the places for effects between tenants, and within a tenant between its flows (agents, workflows). While
- * several are active, each may hold at most three times as many places as are free: one of them can then hold two
- * thirds to three quarters, and a place is left for the next. While only one is active it may hold all but a sixteenth
- * (at each of the two levels), so that a new one finds a place even when the running effects hang. A flow that holds
- * nothing may use any place that its tenant has left.
+ * Shares the slots for effects between tenants, and within a tenant between its flows (agents, workflows). While
+ * several are active, each may hold at most three times as many slots as are free: one of them can then hold two
+ * thirds to three quarters, and a slot is left for the next. While only one is active it may hold all but a sixteenth
+ * (at each of the two levels), so that a new one finds a slot even when the running effects hang. A flow that holds
+ * nothing may use any slot that its tenant has left.
  */
-export class FairPlaces {
+export class FairSlots {
   readonly #now: () => number;
   readonly #tenants = new Sharers<TenantShare>();
   readonly #kept: number;
   #free: number;
 
-  constructor(places: number, now: () => number) {
-    this.#free = places;
-    this.#kept = Math.floor(places * KEPT_FREE);
+  constructor(slots: number, now: () => number) {
+    this.#free = slots;
+    this.#kept = Math.floor(slots * KEPT_FREE);
     this.#now = now;
   }
 
@@ -43,7 +43,7 @@ export class FairPlaces {
     return this.#free;
   }
 
-  /** Whether an effect of this flow may take a place. */
+  /** Whether an effect of this flow may take a slot. */
   mayTake(flow: Flow): boolean {
     const [tenant, key] = this.#sharesOf(flow);
     if (this.#free <= 0) return false;
@@ -69,14 +69,14 @@ export class FairPlaces {
     return [tenant, tenant.keys.of(flow.key, now, (share) => share)];
   }
 
-  /** How many of the free places a flow or tenant may still take. */
+  /** How many of the free slots a flow or tenant may still take. */
   #room(sharers: Sharers<Share>, { held }: Share, free: number): number {
     if (sharers.size === 1) return free - this.#kept;
     return (PER_FREE * free - held) / (PER_FREE + 1);
   }
 }
 
-/** Flows or tenants that hold places or asked for one lately, in order of their last request, oldest first. */
+/** Flows or tenants that hold slots or asked for one lately, in order of their last request, oldest first. */
 class Sharers<S extends Share> {
   readonly #shares = new Map<string, S>();
 
@@ -102,7 +102,7 @@ class Sharers<S extends Share> {
 }
 
 /**
- * Items that wait for a place: one line for each flow, first in, first out. Tenants take turns, and so do the flows
+ * Items that wait for a slot: one line for each flow, first in, first out. Tenants take turns, and so do the flows
  * within each.
  */
 export class FairLine<T> {
@@ -125,7 +125,7 @@ export class FairLine<T> {
     this.#size += 1;
   }
 
-  /** Takes the first item of the first flow that may have a place. Undefined when none may, or none waits. */
+  /** Takes the first item of the first flow that may have a slot. Undefined when none may, or none waits. */
   take(mayTake: (item: T) => boolean = () => true): T | undefined {
     for (const [tenant, lines] of this.#tenants) {
       for (const [key, line] of lines) {
