@@ -317,8 +317,9 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
 function claimsWhenGivenBack(
   effects: EffectQueue,
   mayClaim: (id: string) => Promise<void>,
-): Pick<EffectQueue, 'work' | 'claim'> {
+): Pick<EffectQueue, 'work' | 'claim' | 'enqueue'> {
   return {
+    enqueue: (job, delayMs) => effects.enqueue(job, delayMs),
     work: (queues, concurrency, run) => effects.work(queues, concurrency, run),
     async claim(job, ...claim) {
       await mayClaim(job.id);

@@ -62,6 +62,8 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
   #step: 'begin' | 'read' | 'consumed' | 'silent' | 'over' = 'begin';
   #spokeAt = 0;
   #hasYielded = false;
+  /** Name of event `#seen`, when the last read found it. */
+  #behind: string | null = null;
   #woken = true;
   #wake: (() => void) | null = null;
   readonly #news = new News();
@@ -132,15 +134,31 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
   }
 
   async #read(): Promise<void> {
-    const { client, decode } = this.#parts;
+    const { decode } = this.#parts;
     this.#woken = false;
     const carried = this.#news.take(this.#seen);
     this.#page =
-      carried === null
-        ? await client.events(this.#address, this.#seen, PAGE)
-        : await Promise.all(carried.map((one) => decode(one.seq, one.data)));
+      carried === null ? await this.#stored() : await Promise.all(carried.map((one) => decode(one.seq, one.data)));
     this.#at = 0;
     if (this.#step === 'read') this.#step = 'consumed';
+  }
+
+  /** The next page. While nothing has come, the event behind which this follower waits is read with it: it may be the last one. */
+  async #stored(): Promise<readonly ActorEvent[]> {
+    const { client } = this.#parts;
+    const [address, seen] = [this.#address, this.#seen];
+    this.#behind = null;
+    if (this.#hasYielded || seen === 0) return client.events(address, seen, PAGE);
+    const events = await client.events(address, seen - 1, PAGE + 1);
+    const [first] = events;
+    if (first?.seq !== seen) return events;
+    this.#behind = first.name;
+    return events.slice(1);
+  }
+
+  async #hasEnded(): Promise<boolean> {
+    if (!this.#hasYielded && this.#behind !== null) return this.#parts.final.has(this.#behind);
+    return ended(this.#parts, this.#address, this.#seen);
   }
 
   /** What follows a page that was consumed; true with a heartbeat. */
@@ -162,7 +180,7 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
     const isSilent = clock.monotonic() - this.#spokeAt >= this.#options.heartbeatMs;
     // A follower that starts beyond the end of an ended actor would wait for ever. One that got an event will get the last one
     // too, unless the store lost some and the actor ended with fewer.
-    if ((isSilent || !this.#hasYielded) && (await ended(this.#parts, this.#address, this.#seen))) this.#close();
+    if ((isSilent || !this.#hasYielded) && (await this.#hasEnded())) this.#close();
     if (this.#step !== 'consumed') return false;
     this.#step = 'silent';
     if (isSilent) this.#spokeAt = clock.monotonic();

@@ -2,6 +2,7 @@ import type { ActorStore, EffectRow, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
+import { turnsFirst } from '../kit/waits.ts';
 import type { Locator } from '../locator.ts';
 
 /** Which partitions of this node have unsettled effects, and the sweeps that keep those effects running (E1). */
@@ -13,6 +14,8 @@ export class PartitionSweeps {
   readonly #pending = new Set<Partition>();
   /** Jobs that were given to the queue since the lease was taken. */
   readonly #handed = new Map<Partition, Map<string, HandedOver>>();
+  /** How many of the next sweeps may pass by a partition in which nothing is due before. */
+  readonly #resting = new Map<Partition, number>();
 
   constructor(
     store: Pick<ActorStore, 'openEffects' | 'now'>,
@@ -33,22 +36,36 @@ export class PartitionSweeps {
   acquired(lease: Lease<Partition>): Promise<void> {
     this.#pending.add(lease.log);
     this.#handed.delete(lease.log);
+    this.#resting.delete(lease.log);
     return this.#sweepOne(lease.log, lease.grant);
   }
 
   /** Notes that an effect was opened. */
   note(partition: Partition): void {
     this.#pending.add(partition);
+    this.#resting.delete(partition);
   }
 
   drop(partition: Partition): void {
     this.#pending.delete(partition);
     this.#handed.delete(partition);
+    this.#resting.delete(partition);
   }
 
-  /** Sweeps all noted partitions. `died` is an incarnation that ended, whose jobs may be stuck. */
+  /** Sweeps the noted partitions that do not rest. `died` is an incarnation that ended, whose jobs may be stuck: none rests then. */
   async sweep(died?: string): Promise<void> {
-    for (const partition of [...this.#pending]) await this.#sweepOne(partition, died);
+    for (const partition of [...this.#pending]) {
+      if (died === undefined && this.#rests(partition)) continue;
+      await this.#sweepOne(partition, died);
+      // Thousands of effects may be open, and an embedded store reads them all without a pause.
+      await turnsFirst();
+    }
+  }
+
+  #rests(partition: Partition): boolean {
+    const left = this.#resting.get(partition) ?? 0;
+    if (left > 0) this.#resting.set(partition, left - 1);
+    return left > 0;
   }
 
   async #sweepOne(partition: Partition, token?: string): Promise<void> {
@@ -62,9 +79,12 @@ export class PartitionSweeps {
       }
       const handed = this.#handed.get(partition) ?? new Map<string, HandedOver>();
       this.#handed.set(partition, handed);
-      const store = { openEffects: async () => rows, now: () => this.#store.now(partition) };
+      const now = await this.#store.now(partition);
+      const store = { openEffects: async () => rows, now: async () => now };
       await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token, handed });
+      const isNoted = this.#pending.has(partition);
       this.#keep(partition);
+      if (!isNoted) this.#resting.set(partition, restOf(rows, now, this.#isLive));
     } catch (thrown) {
       this.#keep(partition);
       throw thrown;
@@ -177,6 +197,9 @@ interface SweepOptions {
 
 const AHEAD_MS = 2_000;
 
+/** Most sweeps in a row that pass by a partition. An effect that its runner gave back without a word waits for so long. */
+const MOST_REST = 4;
+
 const AT_ONCE = 64;
 
 /** A job that has waited this long in the queue may be lost, so it is enqueued again. */
@@ -255,6 +278,16 @@ function handOvers(
   }
   again.sort((one, other) => (one.lastAt ?? 0) - (other.lastAt ?? 0));
   return [...first, ...again.slice(0, Math.max(LEAST_AGAIN, Math.ceil(rows.length / AGAIN_PARTS)))];
+}
+
+/** How many of the next sweeps would find nothing to do: none while an effect waits for a runner. */
+function restOf(rows: readonly EffectRow[], now: number, isLive: (runner: string) => boolean): number {
+  let quietMs = MOST_REST * AHEAD_MS;
+  for (const row of rows) {
+    if (tokenOfDead(row, now, isLive) !== undefined) return 0;
+    quietMs = Math.min(quietMs, row.until - now - (row.status === 'open' ? AHEAD_MS : 0));
+  }
+  return Math.max(0, Math.floor(quietMs / AHEAD_MS));
 }
 
 /**

@@ -112,6 +112,10 @@ export class EffectAttempt {
     return mode === 'repeatable' || retry !== undefined;
   }
 
+  get hasLeftQueue(): boolean {
+    return this.#place !== 'queue';
+  }
+
   /** Resolves when the attempt has left the queue's place for good. */
   get hasParked(): Promise<void> {
     return this.#hasParked.promise;

@@ -18,6 +18,11 @@ export interface Renewing {
   stop(): void;
 }
 
+/** Thousands of parked effects renew their claims. Those of this time do it at one moment, and so by one call of the store. */
+const TOGETHER_MS = 100;
+
+const together = (at: number): number => Math.ceil(at / TOGETHER_MS) * TOGETHER_MS;
+
 /**
  * Renews the claim of an attempt; a `lasting` handler gets longer terms. `lost` is called once, when the store says
  * that the claim is over. While the store does not answer, the work goes on: the claim may still hold, and the store
@@ -68,9 +73,10 @@ export function renewClaim(
   };
   const next = () => {
     // A process that was frozen renews as soon as it runs again. An unavailable store is called more often.
-    const dueMs = failed ? pace.everyMs / 4 : keptAt + pace.everyMs - clock.monotonic();
+    const now = clock.monotonic();
+    const dueAt = failed ? now + pace.everyMs / 4 : keptAt + pace.everyMs;
     cancel();
-    cancel = clock.after(Math.max(0, dueMs), () => void beat());
+    cancel = clock.after(Math.max(0, (pace === parked ? together(dueAt) : dueAt) - now), () => void beat());
   };
   if (usual.ttlMs > keptForMs) void beat();
   else next();
@@ -129,7 +135,7 @@ export type RunnerStore = Pick<
 
 export interface EffectRunnerOptions {
   readonly store: RunnerStore;
-  readonly queue: Pick<EffectQueue, 'work' | 'claim'>;
+  readonly queue: Pick<EffectQueue, 'work' | 'claim' | 'enqueue'>;
   readonly handlers: readonly EffectHandler[];
   /** Queues to take jobs from at the start: those of the pools that this node may serve. `serve` changes them. */
   readonly queues?: readonly string[];

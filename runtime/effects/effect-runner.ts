@@ -309,10 +309,26 @@ export class EffectRunner {
     this.#counts.started += 1;
     this.#counts.running += 1;
     try {
-      return await attempt.run(handler);
+      const outcome = await attempt.run(handler);
+      if (outcome.kind === 'later' && attempt.hasLeftQueue) await this.#queueAgain(job, outcome.delayMs);
+      return outcome;
     } finally {
       this.#counts.running -= 1;
       if (this.#attempts.get(job.id) === attempt) this.#attempts.delete(job.id);
+    }
+  }
+
+  /**
+   * The queue has forgotten the job of a parked attempt. Without this the sweep would find the effect, up to ten seconds later, as
+   * it does when this node stops or the queue is away.
+   */
+  async #queueAgain(job: EffectJob, delayMs: number): Promise<void> {
+    if (this.#stopping !== null) return;
+    try {
+      await this.#settings.queue.enqueue(job, delayMs);
+    } catch (error) {
+      if (toSvcError(error).code === 'unavailable') return;
+      this.#settings.onFault(error, { effectId: job.id, doing: 'queueing it again' });
     }
   }
 

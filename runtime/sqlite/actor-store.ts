@@ -203,8 +203,9 @@ export class SqliteActorStore implements ActorStore {
       effects.claim(book.get(partition), { id, runner, ttlMs, over, claim, now }),
     );
 
+  /** Waits for no disk: a claim outlives no process of this store, so one that a power failure forgets was over anyway. */
   keepEffect: ActorStore['keepEffect'] = (partition, id, attempt, ttlMs) =>
-    this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs));
+    this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs), false);
 
   progressEffect: ActorStore['progressEffect'] = (partition, id, attempt, delivery) =>
     this.#write(({ book, effects }, now) => effects.progress(book.get(partition), id, attempt, delivery, now));

@@ -454,7 +454,8 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
         [],
         async ({ ledger, queue }) => {
           let lost = 0;
-          const losing: Pick<EffectQueue, 'work' | 'claim'> = {
+          const losing: Pick<EffectQueue, 'work' | 'claim' | 'enqueue'> = {
+            enqueue: (...args) => queue.enqueue(...args),
             work: (...args) => queue.work(...args),
             async claim(...args) {
               const outcome = await queue.claim(...args);

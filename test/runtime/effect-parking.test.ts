@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { systemClock } from '../../runtime/clock.ts';
+import type { RetryPolicy } from '../../runtime/define-actor.ts';
 import { type EffectHandler, HandlerWaits } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
+import { type EffectRunnerOptions, renewClaim, runnerSettings } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
@@ -14,7 +15,7 @@ const PLACES = 4;
 interface Setup {
   readonly ledger: MemoryEffectLedger;
   readonly runner: EffectRunner;
-  ask(kind: string, mode?: 'once'): Promise<string>;
+  ask(kind: string, mode?: 'once', retry?: RetryPolicy): Promise<string>;
 }
 
 async function setup(
@@ -30,8 +31,9 @@ async function setup(
   await queue.open();
   const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, concurrency: PLACES, ...options }));
   await runner.start();
-  const ask = async (kind: string, mode?: 'once'): Promise<string> => {
-    const job = await openEffect(ledger, { kind, ...(mode === undefined ? {} : { mode }) });
+  const ask: Setup['ask'] = async (kind, mode, retry) => {
+    const asked = { ...(mode === undefined ? {} : { mode }), ...(retry === undefined ? {} : { retry }) };
+    const job = await openEffect(ledger, { kind, ...asked });
     await queue.enqueue(job);
     return job.id;
   };
@@ -122,6 +124,45 @@ describe('effects that wait without a place', () => {
       },
       { claimTtlMs: 60, renewEveryMs: 20, parkedClaimTtlMs: 10_000, parkedRenewEveryMs: 5_000 },
     );
+  });
+
+  test('claims of waiting effects are renewed at common moments, so that one call of the store renews many', async () => {
+    const due: number[] = [];
+    let nowMs = 0;
+    const clock = {
+      ...{ now: () => nowMs, monotonic: () => nowMs },
+      after: (delayMs: number) => {
+        due.push(nowMs + delayMs);
+        return () => {};
+      },
+    };
+    const ledger = new MemoryEffectLedger();
+    ledger.keepEffect = async () => true;
+    const queue = new EmbeddedEffectQueue({ ledger, clock, onFault: assert.fail });
+    const settings = runnerSettings(runnerOptions({ store: ledger, queue, handlers: [], clock }));
+    for (const at of [1, 33.5, 99]) {
+      nowMs = at;
+      renewClaim(settings, await openEffect(ledger, { kind: 'wait' }), 1, false, assert.fail).seldom();
+    }
+    const second = () => due.filter((at) => at > 20_000);
+    await until(() => second().length === 3, 'each to be renewed once');
+    assert.deepEqual(second(), [20_100, 20_100, 20_100]);
+  });
+
+  test('one whose attempt failed after its wait is queued again at once, though the queue had forgotten it', async () => {
+    const once = Promise.withResolvers<void>();
+    const flaky = effect('wait', async (_input, { parked, attempt }) => {
+      if (attempt > 1) return 'second';
+      await parked(once.promise);
+      throw new SvcError('unavailable', 'not now');
+    });
+    await setup([flaky], async ({ ledger, runner, ask }) => {
+      const id = await ask('wait', undefined, { maxAttempts: 2, initialDelayMs: 1, maxDelayMs: 1 });
+      await until(() => runner.counts.parked === 1, 'it to wait');
+      once.resolve();
+      await until(() => resultOf(ledger, id), 'the second attempt');
+      assert.deepEqual(resultOf(ledger, id)?.outcome, { kind: 'done', value: 'second' });
+    });
   });
 
   test('a cancel reaches a waiting effect, and nothing of it is sent', async () => {

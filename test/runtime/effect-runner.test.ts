@@ -89,7 +89,7 @@ describe('the effect runner', { timeout: 60_000 }, () => {
     const ledger = new MemoryEffectLedger();
     const never = new Promise<never>(() => {});
     for (const work of [() => never, async () => () => never, () => Promise.reject(new SvcError('unavailable'))]) {
-      const queue = { work, claim: async () => ({ kind: 'gone' as const }) };
+      const queue = { work, claim: async () => ({ kind: 'gone' as const }), enqueue: async () => {} };
       const runner = new EffectRunner({
         ...runnerOptions({ store: ledger, queue, handlers: [], onFault: () => {} }),
         ...{ queues: [], stopGraceMs: 10, abortGraceMs: 10 },

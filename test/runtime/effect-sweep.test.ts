@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EffectRow } from '../../runtime/actor-store.ts';
-import { type HandedOver, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
+import { type HandedOver, PartitionSweeps, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectJob } from '../../runtime/effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
@@ -75,4 +75,70 @@ test('an effect that could not be enqueued is enqueued by the next sweep', async
   await assert.rejects(sweepEffects(store, { enqueue }, 'default:1', { handed }), { code: 'unavailable' });
   fails = false;
   assert.equal(await sweepEffects(store, { enqueue }, 'default:1', { handed }), 1);
+});
+
+/** Sweeps of one partition every two seconds, and how often its effects were read. */
+function sweptOften(first: readonly EffectRow[]) {
+  const seen = { rows: first, ms: 0, reads: 0, live: true, queued: [] as string[] };
+  const lease = { log: 'default:1', node: 'a', epoch: 1, grant: 'grant' } as const;
+  const store = {
+    openEffects: async () => {
+      seen.reads += 1;
+      return [...seen.rows];
+    },
+    now: async () => NOW + seen.ms,
+  };
+  const enqueue = async ({ id }: EffectJob) => void seen.queued.push(id);
+  const sweeps = new PartitionSweeps(
+    store,
+    { enqueue },
+    () => lease,
+    () => seen.live,
+  );
+  const until = async (ms: number): Promise<void> => {
+    for (; seen.ms < ms; await sweeps.sweep()) seen.ms += 2_000;
+  };
+  return { seen, sweeps, until, begin: () => sweeps.acquired(lease) };
+}
+
+test('effects that run or wait are not read by each sweep, however many there are', async () => {
+  const waiting = Array.from({ length: 50 }, (_, n) => row(`waits-${n}`, 'started', NOW + 60_000, 'b/life-1'));
+  const { seen, until, begin } = sweptOften(waiting);
+  await begin();
+  await until(20_000);
+  assert.equal(seen.reads, 3);
+  assert.deepEqual(seen.queued, []);
+});
+
+test('a sweep finds at its time what comes due, is opened, is given back or loses its runner', async () => {
+  const { seen, sweeps, until, begin } = sweptOften([
+    row('late', 'started', NOW + 5_000, 'b/life-1'),
+    row('retry', 'open', NOW + 5_500),
+    row('kept', 'started', NOW + 60_000, 'b/life-1'),
+  ]);
+  await begin();
+  await until(4_000);
+  assert.deepEqual(seen.queued, ['retry'], 'before its time');
+  await until(6_000);
+  assert.deepEqual(seen.queued, ['retry', 'late']);
+
+  const kept = row('kept', 'started', NOW + 70_000, 'b/life-1');
+  seen.rows = [kept];
+  await until(8_000);
+  seen.rows = [kept, row('new', 'open', 0)];
+  sweeps.note('default:1');
+  await until(10_000);
+  assert.deepEqual(seen.queued.slice(2), ['new']);
+
+  seen.rows = [kept];
+  await until(12_000);
+  seen.rows = [kept, row('back', 'open', 0)];
+  await until(22_000);
+  assert.deepEqual(seen.queued.slice(3), ['back'], 'within ten seconds');
+
+  seen.rows = [kept];
+  await until(24_000);
+  seen.live = false;
+  await sweeps.sweep('b/life-1');
+  assert.deepEqual(seen.queued.slice(4), ['kept']);
 });

@@ -214,6 +214,35 @@ test('a follower that is aborted during its last read before a pause ends withou
   assert.equal(pauses, 0);
 });
 
+test('a follower that waits behind an event reads once at each look', async () => {
+  let asked = 0;
+  let pauses = 0;
+  const parts: FollowParts = {
+    client: {
+      events: async (_address, after) => {
+        asked += 1;
+        return after === 3 ? [{ seq: 4, name: 'begun', payload: null, at: 0 }] : [];
+      },
+      read: () => assert.fail('the event behind which it waits says enough'),
+    },
+    store: { onEvents: () => () => {} },
+    clock: {
+      ...systemClock,
+      after: (_, call) => {
+        pauses += 1;
+        queueMicrotask(pauses < 5 ? call : () => caller.abort());
+        return () => {};
+      },
+    },
+    decode: () => assert.fail('no event was carried'),
+    final: new Set(['ended']),
+  };
+  const caller = new AbortController();
+  const follower = new EventFollower(parts, fresh('counter'), 4, { signal: caller.signal, heartbeatMs: 600_000 });
+  assert.equal((await follower.next()).done, true);
+  assert.equal(asked, 5);
+});
+
 test('a follower does not read events that a notification contained, however many come', async () => {
   const to = fresh('counter');
   await node.runtime.client.ask(to, 'Add', { by: 1 });

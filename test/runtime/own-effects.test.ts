@@ -97,6 +97,7 @@ test('an effect whose commit was answered late is not begun when another runner 
   let take: RunJob | null = null;
   const queue = {
     claim: async () => ({ kind: 'gone' as const }),
+    enqueue: async () => {},
     async work(_queues: readonly string[], _concurrency: number, run: RunJob) {
       take = run;
       return async () => {};

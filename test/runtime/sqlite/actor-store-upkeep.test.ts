@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
@@ -103,6 +103,24 @@ describe('upkeep of the data file', () => {
       await swept(bench);
       assert.equal(await bench.store.recallReply(PARTITION, id), null);
       assert.deepEqual(await again(bench.store, id), { kind: 'accepted', seq: 2 });
+    }));
+
+  it('a renewed claim waits for no disk, and the commit after it does', () =>
+    withStore(async ({ store }) => {
+      const got = await store.acquire(PARTITION, 'node', randomUUID(), 1_000_000);
+      assert.ok(got.kind === 'granted');
+      const started = { runner: 'node/life', ttlMs: 60_000 };
+      const effect = { id: randomUUID(), queue: 'q', address: TO, mode: 'repeatable' as const, body: '{}', started };
+      await store.commit(commitOf(got.lease, 0, 0, { effectsOpened: [effect] }), 0);
+      const exec = mock.method(DatabaseSync.prototype, 'exec');
+      try {
+        assert.equal(await store.keepEffect(PARTITION, effect.id, 1, 60_000), true);
+        await store.commit(commitOf(got.lease, 0, 0, { effectsCancelled: [effect.id] }), 0);
+        const modes = exec.mock.calls.map(({ arguments: [sql] }) => sql);
+        assert.deepEqual(modes, ['PRAGMA synchronous = NORMAL', 'PRAGMA synchronous = FULL']);
+      } finally {
+        exec.mock.restore();
+      }
     }));
 
   it('an id is forgotten after 4,096 later messages', () =>
