@@ -110,7 +110,7 @@ test('an effect that goes on after its commit has sent what was held, and more m
     assert.deepEqual(await told(node, waiting), ['started', 'a', 'b']);
     assert.equal(sent.length, 2);
     await node.runtime.client.ask(waiting, 'Stop', {});
-    const parts = Array.from({ length: 40 }, (_, n) => `${n}`);
+    const parts = Array.from({ length: 18 }, (_, n) => `${n}`);
     const many = await run(node, { value: 'made', parts });
     await untilEnded(node, many);
     assert.deepEqual(await told(node, many), ['started', ...parts, 'ended']);
