@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { CliFailure, EXIT } from '../../failure.ts';
@@ -15,12 +16,42 @@ const ID = ['<trace>', 'id of a trace, or of an execution or workflow run'] as c
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** The address of a trace. A UUID is that of a run, which names its trace. */
-async function addressOf(client: NodeClient, id: string): Promise<string> {
-  if (!UUID.test(id)) return `${PATH}/${encodeURIComponent(id)}`;
-  const trace = textOf(await readRun({ client }, id), 'trace_id');
-  if (trace === '') throw new CliFailure(EXIT.notFound, `run ${id} was started by an earlier version and has no trace`);
-  return `${PATH}/${trace}`;
+/** A delivery can be read about half a second after its commit: a run that has just begun has a trace by then. */
+const READABLE_WITHIN_MS = 3_000;
+const LOOK_AGAIN_MS = 100;
+
+/** Reads of one trace. A UUID is that of a run, which names its trace. */
+class TraceReader {
+  readonly #client: NodeClient;
+  readonly #path: string;
+  readonly #until: number;
+
+  private constructor(client: NodeClient, trace: string, waitMs: number) {
+    this.#client = client;
+    this.#path = `${PATH}/${encodeURIComponent(trace)}`;
+    this.#until = Date.now() + waitMs;
+  }
+
+  static async of(client: NodeClient, id: string): Promise<TraceReader> {
+    if (!UUID.test(id)) return new TraceReader(client, id, 0);
+    const trace = textOf(await readRun({ client }, id), 'trace_id');
+    if (trace === '')
+      throw new CliFailure(EXIT.notFound, `run ${id} was started by an earlier version and has no trace`);
+    return new TraceReader(client, trace, READABLE_WITHIN_MS);
+  }
+
+  /** `rest`: what follows the address of the trace, such as `/summary`. */
+  async read(rest = '', query: Readonly<Record<string, string | undefined>> = {}): Promise<JsonObject> {
+    for (;;) {
+      try {
+        return await this.#client.json('GET', `${this.#path}${rest}`, { query, repeatable: true });
+      } catch (thrown) {
+        const isNotYetThere = thrown instanceof CliFailure && thrown.exitCode === EXIT.notFound;
+        if (!isNotYetThere || Date.now() >= this.#until) throw thrown;
+        await sleep(LOOK_AGAIN_MS);
+      }
+    }
+  }
 }
 
 /** `svc trace …`: what one call of a client led to, message by message. */
@@ -98,11 +129,11 @@ async function listed(
 
 /** All pages of a trace as one answer. */
 async function whole(client: NodeClient, id: string): Promise<JsonObject> {
-  const path = await addressOf(client, id);
+  const trace = await TraceReader.of(client, id);
   const deliveries: JsonObject[] = [];
   const effects: JsonObject[] = [];
   for (let next: string | undefined; ; ) {
-    const answer = await client.json('GET', path, { query: { next }, repeatable: true });
+    const answer = await trace.read('', { next });
     deliveries.push(...listOf(answer, 'deliveries'));
     effects.push(...listOf(answer, 'effects'));
     next = textOf(answer, 'next') || undefined;
@@ -156,7 +187,7 @@ function criticalPath(group: Command): void {
     .argument(...ID)
     .action(async (id: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const answer = await client.json('GET', `${await addressOf(client, id)}/critical-path`, { repeatable: true });
+      const answer = await (await TraceReader.of(client, id)).read('/critical-path');
       const rows = listOf(answer, 'steps').map((step) => {
         const what = textOf(step, 'effect_kind') || `${textOf(step, 'type')} → ${textOf(step, 'to')}`;
         return { name: `${textOf(step, 'kind')}  ${what}`, ms: numberOf(step, 'ms') };
@@ -175,7 +206,7 @@ function summary(group: Command): void {
     .argument(...ID)
     .action(async (id: string, _options: object, command: Command) => {
       const { client, output } = contextOf(command);
-      const answer = await client.json('GET', `${await addressOf(client, id)}/summary`, { repeatable: true });
+      const answer = await (await TraceReader.of(client, id)).read('/summary');
       const rows = [
         { name: 'mailboxes', ms: numberOf(answer, 'mailbox_ms') },
         { name: 'turns', ms: numberOf(answer, 'turns_ms') },
