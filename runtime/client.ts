@@ -81,6 +81,14 @@ export interface FollowOptions {
   readonly mostLookAgainMs?: number;
 }
 
+export interface ReadOptions {
+  /**
+   * The state may be the object that the actor's turns have, frozen and with members that are undefined: nothing is decoded
+   * and checked. For callers that read some fields and pass nothing on.
+   */
+  readonly shared?: boolean;
+}
+
 /**
  * The way for transports, other modules and tests to reach actors. Every write is a message.
  * Implemented by `MailboxClient` (calls/mailbox-client.ts).
@@ -94,7 +102,7 @@ export interface ActorClient {
    * Reads committed state without activating the actor; null when it never existed. When nothing has changed since the
    * earlier read `known`, it returns `known` itself: it fetches, decodes and checks nothing.
    */
-  read(address: Address, known?: ActorSnapshot | null): Promise<ActorSnapshot | null>;
+  read(address: Address, known?: ActorSnapshot | null, options?: ReadOptions): Promise<ActorSnapshot | null>;
   /** Returns at most `limit` events behind `after`, from the store or from the archive. */
   events(address: Address, after: number, limit: number): Promise<ActorEvent[]>;
   /**

@@ -66,10 +66,8 @@ export function hasMoreChars(value: unknown, most: number): boolean {
     if (left < 0) return true;
     if (typeof inner !== 'object' || inner === null) return false;
     if (Array.isArray(inner)) return inner.some(take);
-    return Object.keys(inner).some((name) => {
-      left -= name.length;
-      return take(Reflect.get(inner, name));
-    });
+    for (const name of Object.keys(inner)) left -= name.length;
+    return left < 0 || Object.values(inner).some(take);
   };
   return take(value);
 }

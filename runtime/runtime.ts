@@ -151,7 +151,7 @@ const SWEEPING: Partition = 'system:0';
 /** Creates a client without a server, for processes that only call actors. */
 export async function connectClient(parts: ClientParts): Promise<MailboxClient> {
   const kernel = await assemble(parts);
-  return clientOf(parts, kernel, parts.placement ?? solePlacement(parts.store, '', ''), null);
+  return clientOf(parts, kernel, parts.placement ?? solePlacement(parts.store, '', ''), null, undefined);
 }
 
 /** Builds the kernel on its ports and starts serving. */
@@ -260,7 +260,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     },
   });
   const { ownership } = dispatcher;
-  const client = clientOf(parts, kernel, placement, ownership);
+  const client = clientOf(parts, kernel, placement, ownership, cache);
   return {
     client,
     archive,
@@ -359,11 +359,18 @@ async function assemble(parts: ClientParts) {
   return { settings, clock, random, registry, locator, payloads, archive };
 }
 
-function clientOf(parts: ClientParts, kernel: Kernel, placement: Placement, here: ServedHere | null): MailboxClient {
+function clientOf(
+  parts: ClientParts,
+  kernel: Kernel,
+  placement: Placement,
+  here: ServedHere | null,
+  cache: ActorCache | undefined,
+): MailboxClient {
   const { store } = parts;
   const { settings, registry, locator } = kernel;
   const { tagPoolPartitions, mailboxBound } = settings;
   const placing = { store, registry, locator, tagPoolPartitions, placement, here };
   const { samples } = parts.tracing ?? noTracing;
-  return new MailboxClient({ ...kernel, store, placing, mailboxBound, samples });
+  const inMemory = cache === undefined ? undefined : (address: Address) => cache.peek(address);
+  return new MailboxClient({ ...kernel, store, placing, mailboxBound, samples, inMemory });
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type ExecutionLogEvent, executionLogEvents } from '../actors/execution/events.ts';
 import { LIMITS } from '../actors/execution/limits.ts';
 import { type StartExecution, startPayload } from '../actors/execution/messages.ts';
@@ -118,6 +119,29 @@ export async function findExecution(
   return { address, snapshot, state };
 }
 
+/** What of a state says who may see the execution. */
+const Seen = z.object({
+  status: z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']),
+  owner: z.string().optional(),
+});
+
+/** `findExecution` for calls that only need the address: the state is not read as a whole. */
+async function findAddress(
+  { client, executions }: Parameters<typeof findExecution>[0],
+  viewer: Viewer,
+  executionId: string,
+): Promise<{ readonly address: Address }> {
+  const tenant = tenantOfViewer(viewer);
+  const address = addressOf('execution', tenant, executionId);
+  const snapshot = await client.read(address, null, { shared: true });
+  const state = snapshot === null ? null : Seen.parse(snapshot.state);
+  if (state === null || state.status === 'pending') return findExecution({ client, executions }, viewer, executionId);
+  if (!sees(viewer, state.owner)) throw notFound();
+  const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
+  if (removed) throw notFound();
+  return { address };
+}
+
 /** Refuses a start that its actor would certainly refuse for its size, before anything is made of it. */
 export function refuseLargeExecution({ input, context }: Pick<StartExecution, 'input' | 'context'>): void {
   // Values of the context can be in it twice, so twice the limit is the least that is certain.
@@ -172,7 +196,7 @@ export function createExecutionApi(
   }
 
   return {
-    ...runReads(parts, find),
+    ...runReads(parts, (viewer, executionId) => findAddress({ client, executions }, viewer, executionId)),
 
     async start(request, options) {
       refuseLargeExecution(request);

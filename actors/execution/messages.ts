@@ -5,7 +5,7 @@ import type { Address } from '../../runtime/address.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { type JsonObject, jsonField, plainObject } from '../../runtime/json.ts';
+import { type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 import { ForkedWork } from '../../runtime/recording/forked-work.ts';
 import { PanelConcluded } from '../judge-panel/messages.ts';
@@ -16,17 +16,17 @@ import { type Mount, Mounts, SecurityPolicy } from './plan.ts';
 import type { ExecutionState, IdleExecution } from './state.ts';
 import type { ExecutionUpdate } from './update.ts';
 
-/** The parts that a plan is made of. The catalog validated the whole manifest when it was deployed. */
-const manifestShape = z.looseObject({
-  metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.record(z.string(), z.string()) }),
-  spec: z.looseObject({
-    runtime: z.looseObject({ isolation: z.string(), model: z.string() }),
-    task: z.looseObject({}),
+/** The parts that a plan is made of, only to be looked at. The catalog validated the whole manifest when it was deployed. */
+const manifestShape = z.object({
+  metadata: z.object({ name: z.string(), version: z.string(), annotations: z.record(z.string(), z.string()) }),
+  spec: z.object({
+    runtime: z.object({ isolation: z.string(), model: z.string() }),
+    task: z.object({}),
     context: z.array(z.unknown()),
-    execution: z.looseObject({ validation: z.array(z.unknown()), iteration_timeout_ms: z.number() }),
-    security: z.looseObject({ resources: z.looseObject({ timeout_ms: z.number() }) }),
+    execution: z.object({ validation: z.array(z.unknown()), iteration_timeout_ms: z.number() }),
+    security: z.object({ resources: z.object({ timeout_ms: z.number() }) }),
     env: z.record(z.string(), z.string()),
-    advanced: z.looseObject({}),
+    advanced: z.object({}),
   }),
 });
 
@@ -184,9 +184,9 @@ export interface StartExecution {
   readonly fork?: Pick<Fork, 'work' | 'changed'>;
 }
 
-/** Payload of the message Start. */
+/** Payload of the message Start. It is not copied: it becomes text at once, and members that are undefined are not in that. */
 export function startPayload(request: StartExecution): JsonObject {
-  return plainObject({
+  return jsonObjectField.parse({
     execution_id: request.executionId,
     agent_id: request.agentId,
     manifest: request.manifest,

@@ -6,7 +6,15 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { backoffMs, jittered, sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Secrets } from '../../security/api.ts';
-import { isFinal, ModelFailure, type ModelInput, type ModelSource, type ProviderCall, type ToolCall } from './call.ts';
+import {
+  isFinal,
+  type ModelCall,
+  ModelFailure,
+  type ModelInput,
+  type ModelSource,
+  type ProviderCall,
+  type ToolCall,
+} from './call.ts';
 import type { ChunkSender } from './chunk-sender.ts';
 import type { Latencies, ModelPart, Target } from './targets.ts';
 
@@ -35,9 +43,14 @@ export async function askTarget(
   const dueAt = clock.monotonic() + silenceMs;
   const access = await resolveAccess(target, tools.secrets);
   for (let tryNumber = 1; ; tryNumber += 1) {
-    const silence = new SilenceTimeout(clock, context.signal, { firstMs: dueAt - clock.monotonic(), silenceMs });
+    const silence = new SilenceTimeout(clock, context, { firstMs: dueAt - clock.monotonic(), silenceMs });
     try {
-      const call = { target, input, ...access, attempt: context.attempt, tryNumber, signal: silence.signal };
+      const call: ModelCall = {
+        ...{ target, input, ...access, attempt: context.attempt, tryNumber },
+        get signal() {
+          return silence.signal;
+        },
+      };
       const parts = tools.latencies.measure(target, tools.source(call), clock);
       return await readAnswer(parts, sender, silence);
     } catch (error) {
@@ -111,24 +124,43 @@ const bounded = (ms: number): number => Math.min(Math.max(ms, 0), MAX_RETRY_AFTE
 /** Why the signal of a call that has ended is aborted. One for all, since making an error takes longer than aborting. */
 const ENDED = new DOMException('the call has ended', 'AbortError');
 
-/** Aborts a call whose model is silent for too long. `signal` is also aborted with the effect's signal. */
+/**
+ * Aborts a call whose model is silent for too long. `signal` is also aborted with the effect's signal. It is made when the
+ * source first wants it: a script that answers at once ends without.
+ */
 class SilenceTimeout {
   readonly #clock: Clock;
   readonly #silenceMs: number;
-  readonly #ending = new AbortController();
+  readonly #outer: Pick<EffectContext, 'signal'>;
+  #ending: AbortController | null = null;
+  #signal: AbortSignal | null = null;
   #dueAt: number;
   #cancelTimer: () => void = () => {};
   #held = false;
   /** Aborted because of silence, and not for another reason. */
   expired = false;
-  readonly signal: AbortSignal;
+  #hasEnded = false;
 
-  constructor(clock: Clock, outer: AbortSignal, limits: { readonly firstMs: number; readonly silenceMs: number }) {
+  constructor(
+    clock: Clock,
+    outer: Pick<EffectContext, 'signal'>,
+    limits: { readonly firstMs: number; readonly silenceMs: number },
+  ) {
     this.#clock = clock;
+    this.#outer = outer;
     this.#silenceMs = limits.silenceMs;
     this.#dueAt = clock.monotonic() + limits.firstMs;
-    this.signal = AbortSignal.any([outer, this.#ending.signal]);
     this.#arm();
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal === null) {
+      this.#ending = new AbortController();
+      this.#signal = AbortSignal.any([this.#outer.signal, this.#ending.signal]);
+      if (this.#hasEnded) this.#ending.abort(ENDED);
+      else if (this.expired) this.#ending.abort();
+    }
+    return this.#signal;
   }
 
   /** Something arrived from the model. */
@@ -150,7 +182,8 @@ class SilenceTimeout {
   /** The call has ended: stops the timer and closes the socket. */
   end(): void {
     this.#cancelTimer();
-    this.#ending.abort(ENDED);
+    this.#hasEnded = true;
+    this.#ending?.abort(ENDED);
   }
 
   /** One timer for the whole call, armed again for the remaining time. */
@@ -161,7 +194,7 @@ class SilenceTimeout {
       return;
     }
     this.expired = true;
-    this.#ending.abort();
+    this.#ending?.abort();
   }
 }
 

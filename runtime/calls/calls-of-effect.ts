@@ -16,7 +16,7 @@ interface Causing {
   /** Id of the message whose turn requested the effect; null for a call from outside. */
   readonly cause: string | null;
   readonly trace: string;
-  /** The span that calls made now have as their parent. */
+  /** The span that calls made now have as their parent. Most attempts make none, so it is a hash made when it is asked for. */
   readonly span: string;
   readonly context: TraceContext | undefined;
   hasEnded: boolean;
@@ -54,7 +54,9 @@ export function asEffectOf<T>(of: Attempt, work: () => Promise<T>): Promise<T> {
     {
       cause: of.cause,
       trace: of.trace,
-      span: spanOfAttempt(of.effectId, of.attempt),
+      get span() {
+        return spanOfAttempt(of.effectId, of.attempt);
+      },
       context: of.traceContext,
       hasEnded: false,
       effect: { tenant: of.tenant, sink: of.sink },
@@ -142,9 +144,13 @@ export async function asSpan<T>(
   const effect = running?.effect;
   if (running === undefined || effect === undefined) return work(() => {});
   running.calls += 1;
-  const { cause, trace, span: parent, context } = running;
-  const id = spanOfCall(parent, running.calls);
-  const own: Causing = { cause, trace, span: id, context, hasEnded: false, effect, calls: 0 };
+  const { cause, trace, context, calls: number } = running;
+  const own: Causing = {
+    ...{ cause, trace, context, hasEnded: false, effect, calls: 0 },
+    get span() {
+      return spanOfCall(running.span, number);
+    },
+  };
   let attributes = call.attributes;
   const startedAt = call.startedAtMs ?? Date.now();
   let error: string | undefined;
@@ -160,14 +166,14 @@ export async function asSpan<T>(
     error = call.errorType?.(thrown) ?? toSvcError(thrown).code;
     throw thrown;
   } finally {
-    if (context?.sampled !== false && !goesOn) {
+    if (effect.sink !== null && context?.sampled !== false && !goesOn) {
       const { tenant, sink } = effect;
       const { name, kind } = call;
       const endedAt = Date.now();
-      sink?.ended({
+      sink.ended({
         trace,
-        id,
-        parent,
+        id: own.span,
+        parent: running.span,
         state: context?.state,
         tenant,
         name,

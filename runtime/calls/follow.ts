@@ -9,7 +9,7 @@ export interface FollowParts {
   readonly store: Pick<ActorStore, 'onEvents'>;
   readonly clock: Clock;
   /** Decodes an event as the store holds it. */
-  readonly decode: (seq: number, data: string) => Promise<ActorEvent>;
+  readonly decode: (seq: number, data: string) => ActorEvent | Promise<ActorEvent>;
   /** Names of the events that no other event follows. */
   readonly final: ReadonlySet<string>;
 }

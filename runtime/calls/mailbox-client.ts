@@ -8,6 +8,7 @@ import type {
   FollowOptions,
   PlaceOutcome,
   PlaceWish,
+  ReadOptions,
 } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import { isArchived, type Registry, type Schemas } from '../define-actor.ts';
@@ -18,7 +19,8 @@ import type { Locator } from '../locator.ts';
 import type { Message, Reply } from '../message.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Random } from '../random.ts';
-import { decodeEvent, decodeReply, encodeLargeMessage, encodeMessage } from '../turns/codec.ts';
+import type { Activation } from '../turns/actor-draft.ts';
+import { decodeEvent, decodeReply, encodeLargeMessage, encodeMessage, type WireEvent } from '../turns/codec.ts';
 import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { type ActorHandle, actorHandle, type Callable } from './actor-handle.ts';
@@ -40,6 +42,8 @@ interface MailboxClientParts {
   readonly samples: (trace: string) => boolean;
   /** Most client messages that may wait for one actor (K7). */
   readonly mailboxBound: number;
+  /** An actor in memory, as its last commit left it. Absent: this process has none. */
+  readonly inMemory?: ((address: Address) => Pick<Activation, 'record' | 'text'> | undefined) | undefined;
 }
 
 const ASK_TIMEOUT_MS = 30_000;
@@ -111,8 +115,12 @@ export class MailboxClient implements ActorClient {
     return actorHandle(this, definition, tenant, id);
   }
 
-  async read(address: Address, known: ActorSnapshot | null = null): Promise<ActorSnapshot | null> {
-    const { store, registry, locator, payloads, archive } = this.#parts;
+  async read(
+    address: Address,
+    known: ActorSnapshot | null = null,
+    { shared = false }: ReadOptions = {},
+  ): Promise<ActorSnapshot | null> {
+    const { store, registry, locator, payloads, archive, inMemory } = this.#parts;
     const definition = registry.definitionOf(address);
     if (definition === undefined) return null;
     const partition = await locator.locate(address);
@@ -123,7 +131,9 @@ export class MailboxClient implements ActorClient {
     if (text === null) return null;
     const archived = live === null;
     if (known !== null && known.archived === archived && this.#texts.get(known) === text) return known;
-    const record = decodeRecord(definition, await payloads.unpack(text));
+    // The same text is the same record.
+    const held = shared && !archived ? inMemory?.(address) : undefined;
+    const record = held?.text === text ? held.record : decodeRecord(definition, await payloads.unpack(text));
     const snapshot: ActorSnapshot = {
       address,
       state: record.state,
@@ -154,13 +164,16 @@ export class MailboxClient implements ActorClient {
     const archived = live[0]?.seq === from + 1 ? [] : await archive.readEvents(address, after, limit);
     const found = archived.length > 0 ? archived : news;
     const events: ActorEvent[] = [];
-    for (const { seq, data } of found) events.push(await this.#event(seq, data));
+    for (const { seq, data } of found) {
+      const event = this.#event(seq, data);
+      events.push(event instanceof Promise ? await event : event);
+    }
     return events;
   }
 
-  async #event(seq: number, data: string): Promise<ActorEvent> {
-    const { at, n: name, p: payload } = await decodeEvent(this.#parts.payloads, data);
-    return { seq, at, name, payload };
+  #event(seq: number, data: string): ActorEvent | Promise<ActorEvent> {
+    const event = decodeEvent(this.#parts.payloads, data);
+    return event instanceof Promise ? event.then((one) => eventOf(seq, one)) : eventOf(seq, event);
   }
 
   follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null> {
@@ -266,6 +279,8 @@ export class MailboxClient implements ActorClient {
     }
   }
 }
+
+const eventOf = (seq: number, { at, n: name, p: payload }: WireEvent): ActorEvent => ({ seq, at, name, payload });
 
 /** Returns the value of an answer. Throws a refusal as its `SvcError`. */
 function unwrapReply(reply: Reply): Json {

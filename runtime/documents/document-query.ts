@@ -170,7 +170,7 @@ const LONG_CHARS = 4_096;
 const isLong = (value: Scalar): boolean => typeof value === 'string' && value.length > LONG_CHARS;
 
 /** Splits a document for storage. Throws `invalid_argument` or `payload_too_large`. */
-export function shapeOf(doc: StoredDocument): StoredShape {
+export function shapeOf(doc: StoredDocument): StoredShape & { readonly fieldsJson: string } {
   checkKey(doc.tenant, doc.id);
   if (!Number.isSafeInteger(doc.version) || doc.version < 0) {
     throw new SvcError('invalid_argument', 'version must be a whole number, 0 or more', { field: 'version' });
@@ -182,12 +182,11 @@ export function shapeOf(doc: StoredDocument): StoredShape {
     if (isQueryField(name) && isScalar(value) && !isLong(value)) fields[name] = plain(value);
     else rest.push([name, value]);
   }
-  const restJson = JSON.stringify(Object.fromEntries(rest));
-  const bytes = Buffer.byteLength(restJson) + Buffer.byteLength(JSON.stringify(fields));
-  if (bytes > DOCUMENT_LIMIT_BYTES) {
+  const [restJson, fieldsJson] = [JSON.stringify(Object.fromEntries(rest)), JSON.stringify(fields)];
+  if (Buffer.byteLength(restJson) + Buffer.byteLength(fieldsJson) > DOCUMENT_LIMIT_BYTES) {
     throw new SvcError('payload_too_large', `a document holds at most ${DOCUMENT_LIMIT_BYTES} bytes of JSON`);
   }
-  return { tenant: doc.tenant, id: doc.id, version: doc.version, fields, restJson };
+  return { tenant: doc.tenant, id: doc.id, version: doc.version, fields, fieldsJson, restJson };
 }
 
 /** Builds a document from its stored parts. It has the caller's type, because a collection has one writer type. */

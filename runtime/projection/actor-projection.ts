@@ -334,7 +334,7 @@ export class ActorProjection {
       const place = definition.view?.isLocated === true ? { node: this.#parts.node, pool: poolOf(partition) } : {};
       const document = view === null ? null : { ...view, ...place, version: revision };
       const ended = definition.done?.(state) === true && stuck === null;
-      const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now());
+      const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now(), view);
       return { document, ended, revision, lastEvent, ...retained, bytes: size };
     } catch (thrown) {
       this.#parts.warn(`the view of ${address} failed: it is neither listed nor archived`, toSvcError(thrown));
@@ -349,12 +349,13 @@ export function retainedOf(
   state: unknown,
   self: { readonly tenant: string; readonly id: string },
   endedAt: number,
+  view = definition.view?.project(state, self) ?? null,
 ): Omit<Retained, 'bytes'> {
   return {
     retainedAs: definition.retainedAs ?? 'runs',
     endedAt,
     parent: definition.belongsTo?.(state, self) ?? null,
-    viewId: definition.view?.project(state, self)?.id ?? self.id,
+    viewId: view?.id ?? self.id,
   };
 }
 

@@ -133,8 +133,8 @@ type Row = ReturnType<StatementSync['get']>;
 
 /** Row of a document. Throws when the document is invalid. */
 function rowOf(doc: StoredDocument): DocumentRow {
-  const { tenant, id, version, fields, restJson } = shapeOf(doc);
-  return [tenant, id, version, JSON.stringify(fields), restJson];
+  const { tenant, id, version, fieldsJson, restJson } = shapeOf(doc);
+  return [tenant, id, version, fieldsJson, restJson];
 }
 
 const storedOfRow = (row: NonNullable<Row>): Stored => ({

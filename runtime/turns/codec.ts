@@ -106,9 +106,14 @@ export function encodeEvent(
   return payloads.pack(actor, `{"n":${JSON.stringify(name)},"at":${at},"p":${payload}}`);
 }
 
-export async function decodeEvent(payloads: Payloads, data: string): Promise<WireEvent> {
+/** Returns a promise only for an event in Blobs: a page has hundreds. */
+export function decodeEvent(payloads: Payloads, data: string): WireEvent | Promise<WireEvent> {
   const packed = payloads.unpack(data);
-  const parsed: unknown = JSON.parse(typeof packed === 'string' ? packed : await packed);
+  return typeof packed === 'string' ? eventOf(packed) : packed.then(eventOf);
+}
+
+function eventOf(text: string): WireEvent {
+  const parsed: unknown = JSON.parse(text);
   return isEvent(parsed) ? parsed : wireEvent.parse(parsed);
 }
 

@@ -107,6 +107,6 @@ export function decodeRecord(definition: ActorDefinition, text: string): ActorRe
 export function frozen<T>(value: T): T {
   if (value === null || typeof value !== 'object' || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
   Object.freeze(value);
-  for (const inner of Object.values(value)) frozen(inner);
+  for (const inner of Object.values(value)) if (typeof inner === 'object') frozen(inner);
   return value;
 }

@@ -66,6 +66,22 @@ test('the same id asked several times at once is answered each time, without wai
   assert.equal(recalls, before);
 });
 
+test('a shared read gives the very state that turns have, and decodes it once the actor has left memory', async () => {
+  const { client } = node.runtime;
+  const to = fresh('counter');
+  await client.ask(to, 'Add', { by: 3 });
+  const read = async (shared: boolean) => (await client.read(to, null, { shared }))?.state;
+  const [own, first, second] = [await read(false), await read(true), await read(true)];
+  assert.deepEqual(first, own);
+  assert.equal(first, second);
+  assert.notEqual(first, own);
+  assert.ok(Object.isFrozen(first));
+  await node.runtime.dropActor(to);
+  const decoded = await read(true);
+  assert.deepEqual(decoded, own);
+  assert.notEqual(decoded, first);
+});
+
 test('an ask ends when its caller gives up, and at its deadline', async () => {
   const to = fresh('counter');
   isDown = true;
