@@ -19,11 +19,11 @@ interface Call {
   readonly isDurable: boolean;
 }
 
-/** Most calls in one transaction. Further ones wait for the next turn of the event loop. */
+/** Most calls in one transaction. Further ones wait for the next group. */
 const GROUP_LIMIT = 2_048;
 
 /**
- * Group commit: calls of the same turn of the event loop share one transaction and so one fsync (K10). Callers resolve
+ * Group commit: calls of two turns of the event loop share one transaction and so one fsync (K10). Callers resolve
  * after COMMIT, never before. A group of calls that need not be durable by themselves has no fsync: the next group that
  * has one makes them durable before its own callers resolve, since the log is one sequence. A call checks everything before its first write and refuses by throwing an SvcError. Any
  * other error rolls the group back, and each call is run again alone, so that it fails no other call.
@@ -66,15 +66,21 @@ export class GroupCommit {
     }
   }
 
+  /**
+   * The group is run at the end of the next turn, not of this one: turns whose messages or effects came together end one or
+   * two turns apart, and a larger group writes each page and waits for the disk once.
+   */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      const calls = this.#waiting.splice(0, GROUP_LIMIT);
-      if (this.#waiting.length > 0) this.#schedule();
-      if (calls.length > 0) this.#runTogether(calls);
-    });
+    setImmediate(() => setImmediate(() => this.#runWaiting()));
+  }
+
+  #runWaiting(): void {
+    this.#scheduled = false;
+    const calls = this.#waiting.splice(0, GROUP_LIMIT);
+    if (this.#waiting.length > 0) this.#schedule();
+    if (calls.length > 0) this.#runTogether(calls);
   }
 
   #runTogether(calls: readonly Call[]): void {
