@@ -218,7 +218,8 @@ export const CASES: readonly AgentCase[] = [
       { match: { iteration: 2 }, reply: 'quick' },
       { reply: { text: 'slow', chunks: ['a', 'b'], delay_ms: 30_000 } },
     ],
-    spec: { execution: { max_iterations: 2, iteration_timeout: '3s' } },
+    // The second iteration has a container to start within it, on a machine that does other work.
+    spec: { execution: { max_iterations: 2, iteration_timeout: '9s' } },
     shows: /iteration_timed_out/,
   },
   {
