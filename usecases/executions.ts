@@ -114,9 +114,17 @@ export async function findExecution(
     return { address, document };
   }
   if (!may(viewer, state.owner)) throw notFound();
-  const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
-  if (removed) throw notFound();
+  await refuseRemoved(executions, { tenant, executionId }, state.status);
   return { address, snapshot, state };
+}
+
+/** Throws `not_found` for an ended execution that was removed from the list. */
+async function refuseRemoved(
+  executions: Pick<Collection<ExecutionDocument>, 'get'>,
+  { tenant, executionId }: { readonly tenant: string; readonly executionId: string },
+  status: ExecutionState['status'],
+): Promise<void> {
+  if (status !== 'running' && (await executions.get(tenant, executionId))?.removed === true) throw notFound();
 }
 
 /** What of a state says who may see the execution. */
@@ -137,8 +145,7 @@ async function findAddress(
   const state = snapshot === null ? null : Seen.parse(snapshot.state);
   if (state === null || state.status === 'pending') return findExecution({ client, executions }, viewer, executionId);
   if (!sees(viewer, state.owner)) throw notFound();
-  const removed = state.status !== 'running' && (await executions.get(tenant, executionId))?.removed === true;
-  if (removed) throw notFound();
+  await refuseRemoved(executions, { tenant, executionId }, state.status);
   return { address };
 }
 

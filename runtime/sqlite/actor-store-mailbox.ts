@@ -100,7 +100,7 @@ export class MailboxTable implements GroupMember {
     this.#insert.run(this.#lastKey, state.id, seq, now, id, body);
     state.keys.push(this.#lastKey);
     state.tail = seq;
-    if (this.#unreadChars + body.length > MOST_UNREAD_CHARS) this.rolledBack();
+    if (this.#unreadChars + body.length > MOST_UNREAD_CHARS) this.#forgetUnread();
     this.#unread.set(this.#lastKey, { at: now, body });
     this.#unreadChars += body.length;
     return seq;
@@ -112,6 +112,10 @@ export class MailboxTable implements GroupMember {
 
   /** Entries of the group are gone. Those of other groups are read from the file. */
   rolledBack(): void {
+    this.#forgetUnread();
+  }
+
+  #forgetUnread(): void {
     this.#unread.clear();
     this.#unreadChars = 0;
   }

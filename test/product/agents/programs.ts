@@ -1,6 +1,6 @@
 /**
- * Bootstraps that someone else wrote, with docs/guides/dispatch-gateway.md open: they ask, run what they are told to run, tell what
- * came of it, and print the answer. None uses anything of the node.
+ * Bootstraps as a user writes them from docs/guides/dispatch-gateway.md: each asks the node, runs the command that it gets, sends the
+ * result, and prints the answer. None imports code of the node.
  */
 const CURL = `#!/bin/sh
 # JSON with what a shell has: it knows the two commands that it is asked to run.
