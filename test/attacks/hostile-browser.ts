@@ -147,7 +147,7 @@ export class HostileBrowser implements AsyncDisposable {
     try {
       const at = `http://${host}:${relay.port}`;
       const read = await this.#run(context, from, at, script);
-      await waitUntil(`an answer of the node to ${script}`, () => relay.answered, 20_000);
+      await waitUntil(`an answer of the node to ${script}`, () => relay.answered);
       return { read, requests: relay.requests, statuses: relay.statuses };
     } finally {
       await context.close();

@@ -182,29 +182,21 @@ async function settled(runtime: Runtime, expected: Expectation): Promise<void> {
   for (const [address, value] of expected.values) {
     const asks = (expected.forwards.get(address) ?? 0) * 101;
     let seen: unknown;
-    await waitUntil(
-      `${address} to come to ${value}`,
-      async () => {
-        const state = counter.state.safeParse((await runtime.client.read(address))?.state);
-        seen = state.data;
-        return state.data?.value === value && (asks === 0 || state.data.asks === asks);
-      },
-      10_000,
-    ).catch((thrown: unknown) => {
+    await waitUntil(`${address} to come to ${value}`, async () => {
+      const state = counter.state.safeParse((await runtime.client.read(address))?.state);
+      seen = state.data;
+      return state.data?.value === value && (asks === 0 || state.data.asks === asks);
+    }).catch((thrown: unknown) => {
       throw new Error(`${String(thrown)}, asks ${asks}; it came to ${JSON.stringify(seen)}`);
     });
   }
   for (const [address, { status, value }] of expected.jobs) {
     let seen: unknown;
-    await waitUntil(
-      `${address} to be ${status}`,
-      async () => {
-        seen = (await runtime.client.read(address))?.state;
-        const state = job.state.safeParse(seen);
-        return state.data?.status === status && JSON.stringify(state.data.result) === JSON.stringify(value);
-      },
-      20_000,
-    ).catch((thrown: unknown) => {
+    await waitUntil(`${address} to be ${status}`, async () => {
+      seen = (await runtime.client.read(address))?.state;
+      const state = job.state.safeParse(seen);
+      return state.data?.status === status && JSON.stringify(state.data.result) === JSON.stringify(value);
+    }).catch((thrown: unknown) => {
       throw new Error(`${String(thrown)}; it came to ${JSON.stringify(seen)}`);
     });
   }

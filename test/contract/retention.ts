@@ -148,7 +148,7 @@ export function retentionContract(
       return address;
     };
     const archived = (address: Address) =>
-      waitUntil(`${address} in the archive`, () => runtime.archive.loadRecord(address), 20_000);
+      waitUntil(`${address} in the archive`, () => runtime.archive.loadRecord(address));
     const ends = async (address: Address): Promise<Address> => {
       await ask(address, 'End');
       await archived(address);
@@ -195,14 +195,10 @@ export function retentionContract(
         () => false,
       );
     const leavesNothing = (address: Address) =>
-      waitUntil(
-        `nothing of ${address}`,
-        async () => {
-          await runtime.sweep();
-          return (await tracesOf(address)).length === 0;
-        },
-        20_000,
-      );
+      waitUntil(`nothing of ${address}`, async () => {
+        await runtime.sweep();
+        return (await tracesOf(address)).length === 0;
+      });
 
     test('an actor deleted right after its end leaves nothing, before and after it is archived', async () => {
       for (const waitMs of [0, 50, 130, 400]) {
@@ -311,7 +307,7 @@ export function retentionContract(
       const letters = await ports.documents.collection({ name: 'dead_letters', unique: [], indexes: [] });
       const ledger = await ports.documents.collection({ name: 'ledger', unique: [], indexes: [] });
       const count = async (all: typeof letters) => all.count({ tenant: 'letters' });
-      await waitUntil('both', async () => (await count(letters)) > 0 && (await count(ledger)) > 0, 20_000);
+      await waitUntil('both', async () => (await count(letters)) > 0 && (await count(ledger)) > 0);
       // The store's clock says when a message was appended and handled, and it is not shifted.
       shiftMs = 2 * HOUR_MS;
       await runtime.sweep();

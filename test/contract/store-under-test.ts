@@ -175,7 +175,7 @@ export function at<T>(list: readonly T[], index: number): T {
 }
 
 /** Polls a condition; fails saying what never came true. */
-export async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 10_000) {
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 30_000) {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > deadline) assert.fail(`not within ${withinMs} ms: ${what}`);

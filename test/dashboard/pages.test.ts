@@ -286,7 +286,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       if (kind === 'freeze-node') await waitUntil('the node to answer nothing', isSilent);
       await faults.filter({ hasText: kind }).getByText('done').waitFor();
     }
-    await waitUntil('all invariants to hold again', async () => (await holding()) === 4, 20_000);
+    await waitUntil('all invariants to hold again', async () => (await holding()) === 4);
     await page.route('**/v1/cluster/partitions', async (route) => {
       const answer = z
         .looseObject({ partitions: z.array(z.looseObject({})) })

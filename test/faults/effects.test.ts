@@ -11,9 +11,11 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 6;
+/** When a sweep has seen a job in the queue before it is lost, it queues it again so much later. */
+const QUEUED_AGAIN_MS = 60_000;
 
 /** The queue is only the way to a worker: what should run is in the records of the actors' partitions. */
-describe('jobs of BullMQ that get lost', { skip, timeout: 120_000 }, () => {
+describe('jobs of BullMQ that get lost', { skip, timeout: 480_000 }, () => {
   const probe: WorkProbe = { begun: [], aborted: [] };
   let kernels: Kernels;
   let kernel: Kernel;
@@ -48,7 +50,7 @@ describe('jobs of BullMQ that get lost', { skip, timeout: 120_000 }, () => {
     waitUntil(
       'every job has its result',
       async () => (await Promise.all(jobs.map(({ done }) => done()))).every(Boolean),
-      30_000,
+      QUEUED_AGAIN_MS + 60_000,
     );
   const waiting = (): Promise<number> => queue.getJobCountByTypes('waiting', 'prioritized', 'delayed');
   const timesBegun = (id: string): number => probe.begun.filter((one) => one === id).length;

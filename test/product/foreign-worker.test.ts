@@ -55,7 +55,7 @@ class Worker {
 
   /** The run that came last, or the next one. */
   run(at: number): Promise<Worker['runs'][number]> {
-    return waitUntil(`run ${at} was forwarded`, () => this.runs[at], 20_000);
+    return waitUntil(`run ${at} was forwarded`, () => this.runs[at]);
   }
 
   /** Stops at once, without goodbye. */

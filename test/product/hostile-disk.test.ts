@@ -58,15 +58,11 @@ async function fullAndFree(disk: SmallDisk): Promise<void> {
 
   const startedAt = performance.now();
   await disk.free(pid);
-  await waitUntil('a deploy is taken again', async () => (await deploy()).status === 200, 20_000);
-  const again = await waitUntil(
-    'a start is taken again',
-    async () => {
-      const answer = await start('quick');
-      return answer.status === 200 && String(answer.body.execution_id);
-    },
-    20_000,
-  );
+  await waitUntil('a deploy is taken again', async () => (await deploy()).status === 200);
+  const again = await waitUntil('a start is taken again', async () => {
+    const answer = await start('quick');
+    return answer.status === 200 && String(answer.body.execution_id);
+  });
   console.log(`writes were taken ${Math.round(performance.now() - startedAt)} ms after there was room`);
   for (const execution of [before, again]) {
     await waitUntil(

@@ -46,7 +46,7 @@ describe('work that needs a tag no node has', () => {
       headers: { 'content-type': 'application/yaml' },
     });
     assert.equal(put.status, 200, put.text);
-    await waitUntil('the first has run', async () => (await node.statusOf(id)).status === 'completed', 20_000);
+    await waitUntil('the first has run', async () => (await node.statusOf(id)).status === 'completed');
     const { code, events } = await ending;
     assert.equal(code, 'OK');
     assert.equal(events.at(-1)?.$case, 'execution_completed');

@@ -31,7 +31,7 @@ test('messages owed to other partitions are sent again when a flush failed', asy
   try {
     await waitUntil('the flush after the lease', () => flushes === 1);
     await node.runtime.client.ask(fresh('counter'), 'Add', { by: 1 });
-    await waitUntil('a flush after the failed one', () => flushes >= 3, 2_000);
+    await waitUntil('a flush after the failed one', () => flushes >= 3);
   } finally {
     await node.stop();
   }
@@ -77,7 +77,7 @@ test('timers of a partition taken again survive the end of the lost lease', asyn
     hold = null;
     release();
     assert.equal(await answer, 1, 'the message is handled under the new lease');
-    await waitUntil('the timer', async () => (await node.runtime.client.events(late, 0, 1)).length === 1, 3_000);
+    await waitUntil('the timer', async () => (await node.runtime.client.events(late, 0, 1)).length === 1);
   } finally {
     await node.stop();
   }
@@ -98,7 +98,7 @@ test('effects left by the last holder run although the first read of them failed
     }),
   });
   try {
-    await waitUntil('another look for effects', () => looks >= 2, 5_000);
+    await waitUntil('another look for effects', () => looks >= 2);
   } finally {
     await node.stop();
   }

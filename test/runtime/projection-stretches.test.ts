@@ -76,7 +76,7 @@ async function ended(t: TestContext) {
   await Promise.all(all.map((to) => node.runtime.client.ask(to, 'End', {})));
   written.isDown = false;
   const inStore = () => node.store.recorded('default:0');
-  await waitUntil('all to leave the store', async () => (await inStore()).length === 0, 20_000);
+  await waitUntil('all to leave the store', async () => (await inStore()).length === 0);
   return { node, written, forgotten, all };
 }
 
@@ -158,9 +158,9 @@ test('an actor is listed as ended only when the archive has it: a store that goe
   t.after(() => node.stop());
   const briefs = await node.documents.collection<StoredDocument>({ name: 'briefs', unique: [], indexes: [] });
   await node.runtime.client.ask(one, 'End', {});
-  await waitUntil('the archive was tried twice', () => tried >= 2, 20_000);
+  await waitUntil('the archive was tried twice', () => tried >= 2);
   assert.equal(await briefs.count({ tenant: 'acme' }), 0);
   isAway = false;
-  await waitUntil('the end is listed', async () => (await briefs.count({ tenant: 'acme' })) === 1, 20_000);
+  await waitUntil('the end is listed', async () => (await briefs.count({ tenant: 'acme' })) === 1);
   assert.ok((await node.runtime.archive.loadRecord(one)) !== null);
 });

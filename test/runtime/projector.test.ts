@@ -40,7 +40,7 @@ test('a broken view keeps no other actor from its list', async () => {
     await node.runtime.client.ask(fresh('listed'), 'Write', { text: 'broken' });
     await node.runtime.client.ask(good, 'Write', { text: 'fine' });
     const view = await viewOf(node.documents, 'listed');
-    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)), 2_000);
+    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)));
     assert.ok(node.warnings.some((warning) => warning.includes('the view of')));
   } finally {
     await node.stop();
@@ -97,10 +97,10 @@ test('a state whose stored payload is missing is dead-lettered alone: lists, arc
     await node.runtime.client.ask(good, 'End', {});
     isDown = false;
     const view = await viewOf(node.documents, 'heaps');
-    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)), 9_000);
-    await waitUntil('the good one in the archive', () => node.runtime.archive.loadRecord(good), 9_000);
+    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)));
+    await waitUntil('the good one in the archive', () => node.runtime.archive.loadRecord(good));
     const letters = await viewOf(node.documents, 'dead_letters');
-    await waitUntil('the dead letter', async () => (await letters.count({ tenant: 'acme' })) === 1, 9_000);
+    await waitUntil('the dead letter', async () => (await letters.count({ tenant: 'acme' })) === 1);
     await waitUntil('the journal to be trimmed', async () => {
       return (await node.store.readJournal('default:0', 0, 10)).length === 0;
     });
@@ -108,7 +108,7 @@ test('a state whose stored payload is missing is dead-lettered alone: lists, arc
     for (let count = 0; count < 20; count += 1) await node.runtime.client.ask(fresh('heap'), 'Grow', { chars: 1 });
     const last = fresh('heap');
     await node.runtime.client.ask(last, 'End', {});
-    await waitUntil('later ones in the archive', () => node.runtime.archive.loadRecord(last), 9_000);
+    await waitUntil('later ones in the archive', () => node.runtime.archive.loadRecord(last));
     assert.equal(asked.get(ref) ?? 0, seen, 'it is not looked for again and again');
     assert.ok(seen <= 4, `looked for ${seen} times`);
   } finally {
@@ -139,7 +139,7 @@ test('stored payloads that are unavailable are waited for: nothing is dead-lette
     );
     isAway = false;
     const view = await viewOf(node.documents, 'heaps');
-    await waitUntil('it in its list', () => view.get('acme', idOf(large)), 9_000);
+    await waitUntil('it in its list', () => view.get('acme', idOf(large)));
     const letters = await viewOf(node.documents, 'dead_letters');
     assert.equal(await letters.count({ tenant: null }), 0);
   } finally {
@@ -164,9 +164,9 @@ test('an entry that cannot be read is dead-lettered and keeps nothing else from 
     await node.runtime.client.ask(good, 'Write', { text: 'again' });
     isDown = false;
     const view = await viewOf(node.documents, 'listed');
-    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)), 9_000);
+    await waitUntil('the good one in its list', () => view.get('acme', idOf(good)));
     const letters = await viewOf(node.documents, 'dead_letters');
-    await waitUntil('the dead letter', async () => (await letters.count({ tenant: null })) === 1, 9_000);
+    await waitUntil('the dead letter', async () => (await letters.count({ tenant: null })) === 1);
     const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
       name: 'ledger',
       unique: [],
@@ -197,27 +197,23 @@ test('changes made while documents were down are in the lists and the ledger whe
     }
     isDown = false;
     const view = await viewOf(node.documents, 'jobs');
-    await waitUntil('the job in its list', () => view.get('acme', idOf(done)), 9_000);
+    await waitUntil('the job in its list', () => view.get('acme', idOf(done)));
     await waitUntil('the archive', async () => (await node.runtime.client.read(done))?.archived === true);
     const seen = new Set<number>();
-    await waitUntil(
-      'all deliveries in the ledger',
-      async () => {
-        const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
-          name: 'ledger',
-          unique: [],
-          indexes: [],
-        });
-        for (const { lines } of await ledger.find({ tenant: 'acme', limit: 1_000 })) {
-          for (const [seq] of z
-            .array(z.tuple([z.number()]).rest(z.unknown()))
-            .parse(JSON.parse(await unpackLines(lines))))
-            seen.add(seq);
-        }
-        return seen.size >= 362;
-      },
-      9_000,
-    );
+    await waitUntil('all deliveries in the ledger', async () => {
+      const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
+        name: 'ledger',
+        unique: [],
+        indexes: [],
+      });
+      for (const { lines } of await ledger.find({ tenant: 'acme', limit: 1_000 })) {
+        for (const [seq] of z
+          .array(z.tuple([z.number()]).rest(z.unknown()))
+          .parse(JSON.parse(await unpackLines(lines))))
+          seen.add(seq);
+      }
+      return seen.size >= 362;
+    });
     const inMailbox = [...seen].filter(Number.isInteger).sort((a, b) => a - b);
     assert.deepEqual(
       inMailbox,
@@ -244,7 +240,7 @@ test('lists of a node without the ledger are written after a restart too', async
     await node.runtime.client.ask(fresh('listed'), 'Write', { text: 'other' });
     isDown = false;
     const view = await viewOf(node.documents, 'listed');
-    await waitUntil('the first one in its list', () => view.get('acme', idOf(to)), 9_000);
+    await waitUntil('the first one in its list', () => view.get('acme', idOf(to)));
   } finally {
     await node.stop();
   }

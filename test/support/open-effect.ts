@@ -17,7 +17,7 @@ export const PARTITION: Partition = 'default:3';
 export const QUEUE = 'default';
 
 /** Waits for a condition; says what did not come. */
-export async function until<T>(look: () => T | undefined | false | null, what: string, withinMs = 10_000): Promise<T> {
+export async function until<T>(look: () => T | undefined | false | null, what: string, withinMs = 30_000): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
     const found = look();

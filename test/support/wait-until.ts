@@ -2,6 +2,8 @@
 const SHORTEST_MS = 5;
 const LONGEST_MS = 150;
 const PART_OF_WAIT = 0.1;
+/** Beside other work a machine needs many times what it needs alone. Less than the 30 s after which a lost job is queued again. */
+const MOST_MS = 25_000;
 
 /**
  * Waits for a condition instead of a time. The time-out's error says what was waited for and what was last seen.
@@ -9,7 +11,7 @@ const PART_OF_WAIT = 0.1;
 export async function waitUntil<T>(
   what: string,
   look: () => T | null | undefined | false | Promise<T | null | undefined | false>,
-  timeoutMs = 10_000,
+  timeoutMs = MOST_MS,
 ): Promise<T> {
   const begun = performance.now();
   const deadline = begun + timeoutMs;

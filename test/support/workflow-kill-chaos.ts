@@ -209,7 +209,7 @@ class WorkflowKills {
   /** Lists lag behind: what counts is where they come to rest. */
   async #listed(known: number): Promise<number> {
     const look = async () => (await this.#calls.count()) === known;
-    await waitUntil('the list to know every run', look, 10_000).catch(() => null);
+    await waitUntil('the list to know every run', look).catch(() => null);
     return this.#calls.count();
   }
 }

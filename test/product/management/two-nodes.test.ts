@@ -32,7 +32,7 @@ describe('waiting on one of two nodes', { skip }, () => {
     const [one, other] = [await ProductNode.start({ spec }), await ProductNode.start({ spec })];
     opened.use(one);
     opened.use(other);
-    await waitUntil('both hold partitions', async () => (await holdsSome(one)) && (await holdsSome(other)), 20_000);
+    await waitUntil('both hold partitions', async () => (await holdsSome(one)) && (await holdsSome(other)));
     const agent_id = await one.deploy(agentYaml('sleeper'));
     // Enough that some live on each node.
     const ids = await Promise.all(Array.from({ length: 8 }, () => one.run(agent_id, 'sleepy')));

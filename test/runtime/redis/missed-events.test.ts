@@ -44,14 +44,11 @@ it('a follower is notified when Redis is back, for events that came while its co
   });
 
   link.refuse();
-  await waitUntil(
-    'the follower is cut off',
-    () =>
-      follower.now().then(
-        () => false,
-        () => true,
-      ),
-    15_000,
+  await waitUntil('the follower is cut off', () =>
+    follower.now().then(
+      () => false,
+      () => true,
+    ),
   );
   await emit();
   woken = 0;

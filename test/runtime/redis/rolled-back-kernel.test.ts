@@ -243,9 +243,9 @@ describe('a kernel whose Redis lost its last second and then gets no new message
         await goBack();
         const isClosed = () =>
           warnings.slice(told).some((line) => line.includes('actors that the archive has as ended were closed'));
-        await waitUntil('it ran again, or its end stands', () => probe.begun.length > begun || isClosed(), 20_000);
+        await waitUntil('it ran again, or its end stands', () => probe.begun.length > begun || isClosed());
         if (isClosed()) return false;
-        await waitUntil('the job is done again', () => isDone(address), 20_000);
+        await waitUntil('the job is done again', () => isDone(address));
         return true;
       };
       await waitUntil('a job ran again', runsAgain, 60_000);

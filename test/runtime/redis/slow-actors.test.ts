@@ -188,7 +188,7 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
     for (const other of more) await hear(runtime, other, 1);
     at.reads.open();
     const heard = async () => heap.state.parse((await runtime.client.read(to))?.state).heard;
-    await waitUntil('the result is handled', async () => (await heard()).includes(100), 5_000);
+    await waitUntil('the result is handled', async () => (await heard()).includes(100));
     assert.deepEqual([await heard(), at.work.begun], [[100], STEPS + 2]);
     await runtime.stop();
     assert.deepEqual(at.warnings, []);

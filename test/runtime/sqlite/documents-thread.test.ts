@@ -44,9 +44,9 @@ test('many writes start the thread, and it ends when no more come', async (t) =>
   await all.putMany(notes(50));
   assert.equal(documents.hasThread, false, 'few writes need none');
   await all.putMany(notes(60));
-  await waitUntil('the thread that writes', () => documents.hasThread, 9_000);
+  await waitUntil('the thread that writes', () => documents.hasThread);
   assert.equal(await all.put({ ...note('1'), version: 2 }), true);
-  await waitUntil('its end', () => !documents.hasThread, 9_000);
+  await waitUntil('its end', () => !documents.hasThread);
   assert.equal(await all.put({ ...note('1'), version: 3 }), true);
   assert.equal((await all.get('acme', '1'))?.version, 3);
 });

@@ -233,7 +233,7 @@ describe('clients that do not read', () => {
     const stream = lazyStream(session, it.agentId, { 'grpc-timeout': '200m' });
     const start = await waitUntil('the execution was started', () => it.executions.starts[0]);
     await flood(it, start.request.executionId, 100);
-    await waitUntil('the follow ended', () => it.executions.following === 0, 5_000);
+    await waitUntil('the follow ended', () => it.executions.following === 0);
     stream.destroy();
     session.destroy();
   });

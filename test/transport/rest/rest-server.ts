@@ -116,7 +116,7 @@ export async function restServer({ limits, authenticator, ...parts }: RestServer
 }
 
 /** Waits for a condition; the time-out says what it waited for. */
-export async function until(what: string, condition: () => boolean, withinMs = 5_000): Promise<void> {
+export async function until(what: string, condition: () => boolean, withinMs = 30_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`waited ${withinMs} ms for: ${what}`);
