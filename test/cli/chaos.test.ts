@@ -45,7 +45,7 @@ describe('svc chaos', () => {
 
   test('an actor that is killed while it works, and one whose owner loses it, end as without the fault', async () => {
     for (const kind of ['kill-actor', 'kill-owner']) {
-      const started = await scene.svc(['task', 'execute', 'echo', '--input', 'slow']);
+      const started = await scene.svc(['task', 'execute', 'echo', '--input', 'lasting']);
       const address = `execution/svc-system/${started.stdout.trim()}`;
       const hit = await scene.svc(['chaos', kind, address]);
       assert.deepEqual([hit.code, hit.stdout], [0, `${kind} ${address}: done by ${id}\n`], hit.stderr);

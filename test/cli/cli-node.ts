@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
-/** Answers for inputs that hold the word; `slow` takes some three seconds in forty pieces, `endless` longer than any test. */
+/** Answers for inputs that hold the word: `slow` takes some 3 s in forty pieces, `lasting` 10 s, `endless` longer than any test. */
 const SCRIPT = `rules:
   - match: { contains: hopeless }
     reply: no
@@ -13,6 +13,8 @@ const SCRIPT = `rules:
     reply: no
   - match: { contains: slow }
     reply: { text: "OK ${Array.from({ length: 40 }, (_piece, n) => `piece${n}`).join(' ')}", chunks: 40, delay_ms: 75 }
+  - match: { contains: lasting }
+    reply: { text: OK at last, chunks: 2, delay_ms: 5000 }
   - match: { contains: endless }
     reply: { text: OK at last, delay_ms: 250000 }
   - match: { contains: notes, round: 1 }

@@ -56,7 +56,10 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
     const on = { enabled: true, tenants: ['svc-system'] };
     await Promise.all([spawn('anna', on), spawn('bert', { enabled: false }), spawn('cara', on)]);
-    await waitUntil('three nodes share the partitions', async () => (await list('anna')).length === 3);
+    await waitUntil('three nodes share the partitions, and each knows it', async () => {
+      const lists = await Promise.all([...nodes.keys()].map((name) => list(name)));
+      return lists.every(({ length }) => length === 3);
+    });
   });
   after(async () => {
     await Promise.all([...nodes.values()].map((node) => node.stop()));
@@ -153,7 +156,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
       assert.ok(code === 0 || code === 4 || code === 5, stderr);
       return /done by (\w+)/.exec(stdout)?.[1];
     };
-    await waitUntil('a partition of cara was hit', async () => (await hit()) === 'cara');
+    await waitUntil('a partition of cara was hit', async () => (await hit()) === 'cara', 90_000);
     const holds = async (name: string): Promise<number> =>
       JSON.parse((await at(name, 'node', 'status', '--output=json')).stdout).node.partitions.default ?? 0;
     const whole = async () => (await holds('anna')) + (await holds('cara')) === PARTITIONS;

@@ -39,7 +39,7 @@ async function follow(client: NodeClient, patienceMs: number): Promise<Execution
 }
 
 test('a stream cut after a long silence is taken up again: only time without a node counts', async () => {
-  const patienceMs = 200;
+  const patienceMs = 1_000;
   const { client, asked, close } = await streams(
     (response) => {
       response.write(STARTED);

@@ -60,9 +60,10 @@ describe('the metrics of a node', () => {
     node = opened;
     const scrape = async (): Promise<string> => (await fetch(`${(await opened.process.internal).url}/metrics`)).text();
     await opened.run(await opened.deploy(agentYaml('writer')), 'x');
-    await waitUntil('a run has ended', async () => {
+    await waitUntil('a run has ended, and the list of runs was written', async () => {
       page = await scrape();
-      return page.includes('svc_run_seconds_count{kind="execution",status="completed"} 1');
+      const isListed = page.includes('svc_store_call_seconds_count{store="documents",call="putMany"}');
+      return isListed && page.includes('svc_run_seconds_count{kind="execution",status="completed"} 1');
     });
   });
   after(() => node?.[Symbol.asyncDispose]());

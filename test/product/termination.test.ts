@@ -13,7 +13,11 @@ import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 const skip = (redisMissing() ?? mongoMissing()) || false;
 /** What orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
 const GRACE_MS = 30_000;
+/** Long before the grace of a program is over. */
+const AT_ONCE_MS = 5_000;
 const STREAMS = sample({ normal: 8, long: 24 });
+/** Events of a slow execution that is half through, at 50 ms each. */
+const HALF = 50;
 
 /** Leaves its process id, then works for as many seconds as its argument says. */
 const PROGRAM = `#!/bin/sh
@@ -142,10 +146,13 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     const [leaving, staying] = await setup.pair();
     const model = await leaving.deploy(agentYaml('talker'));
     const program = await setup.program(leaving, 'worker', PROGRAM);
+    // First: executions that stream would end while programs start on a busy machine.
+    const programs = await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '5')));
+    await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4);
     const ids = await Promise.all(
       Array.from({ length: STREAMS }, (_, at) => (at % 2 === 0 ? leaving : staying).run(model, 'slow')),
     );
-    ids.push(...(await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '3')))));
+    ids.push(...programs);
 
     // A load balancer in front of both: it sends no one to a node that ends.
     let front = leaving;
@@ -164,9 +171,9 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     await waitUntil('every client is in the middle of its stream', () =>
       ids.slice(0, STREAMS).every((id) => (seen.get(id) ?? 0) >= 5),
     );
-    await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4);
 
-    const under = ids.slice(0, STREAMS).map((id) => !ended.has(id));
+    // One that is near its end may end before the signal arrives.
+    const under = ids.slice(0, STREAMS).map((id) => !ended.has(id) && (seen.get(id) ?? 0) < HALF);
     assert.ok(under.includes(true), 'executions are under way');
     const ending = terminate(leaving);
     front = staying;
@@ -243,7 +250,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     const began = performance.now();
     process.kill(pid, 'SIGTERM');
     await waitUntil('the node to end', () => node.process.exitCode !== null);
-    assert.ok(performance.now() - began < 1_000);
+    assert.ok(performance.now() - began < AT_ONCE_MS);
     assert.equal(node.process.exitCode, 1, 'it did not end in order, and says so');
     const [run = 0] = await setup.runs('deaf');
     await waitUntil('the program is gone too', () => !isAlive(run));

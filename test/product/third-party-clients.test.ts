@@ -64,14 +64,14 @@ describe('third-party clients', async () => {
   });
 
   test('curl resumes after a cut behind the last id it saw', { skip }, async () => {
-    const id = await node.run(agent, 'steady');
+    const id = await node.run(agent, 'slow');
     const cut = spawn('curl', ['--silent', '--no-buffer', streamUrl(id)], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const gone = once(cut, 'close');
     let text = '';
     cut.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
     await waitUntil('curl has read some events', () => recordsOf(text.slice(0, text.lastIndexOf('\n\n'))).length >= 4);
-    const gone = once(cut, 'close');
     cut.kill('SIGKILL');
     await gone;
     const whole = text.slice(0, text.lastIndexOf('\n\n') + 2);

@@ -37,6 +37,7 @@ const LAST: readonly Rule[] = [
 const Run = z.looseObject({
   status: z.string(),
   current_state: z.string().nullable(),
+  ended_at: z.string().nullable(),
   state_outputs: z.record(z.string(), z.looseObject({})),
   blackboard: z.looseObject({}),
 });

@@ -52,8 +52,11 @@ test(
     const { pipeline_execution_id: id } = await scene.start(GOAL);
     for (const state of KILLED_IN) {
       // A check of code is over within the pause between two looks: the kill may then hit the state after it.
-      const reached = async () => STATES.indexOf((await scene.run(id)).current_state ?? '') >= STATES.indexOf(state);
-      await waitUntil(`the run is in ${state}`, reached, 30_000);
+      const reached = async () => {
+        const { current_state, ended_at } = await scene.run(id);
+        return ended_at !== null || STATES.indexOf(current_state ?? '') >= STATES.indexOf(state);
+      };
+      await waitUntil(`the run is in ${state}`, reached, 90_000);
       await scene.node.process.kill();
       await scene.node.spawn();
     }
@@ -85,8 +88,9 @@ test('a node killed while an authoring agent repairs its manifest deploys it onc
   ]);
   const id = await scene.generate('agents', 'something');
   for (const calls of [1, 2]) {
-    const called = async () => (await scene.node.statusOf(id)).tool_calls_executed === calls;
-    await waitUntil(`the author has made ${calls} calls`, called, 30_000);
+    // The next call may be over between two looks.
+    const called = async () => Number((await scene.node.statusOf(id)).tool_calls_executed) >= calls;
+    await waitUntil(`the author has made ${calls} calls`, called, 60_000);
     await scene.node.process.kill();
     await scene.node.spawn();
   }

@@ -20,7 +20,7 @@ const Cluster = z.looseObject({ node: z.looseObject({ node_id: z.string() }) });
 const Approvals = z.looseObject({ pending_requests: z.array(z.object({ id: z.string(), execution_id: z.string() })) });
 
 /** Runs that are planted until one of them is on the node that the test freezes. */
-const MOST_PLANTED = 12;
+const MOST_PLANTED = 24;
 
 describe('why a run waits: two nodes on one Redis', { skip }, () => {
   let redis: RedisServer;
@@ -38,10 +38,10 @@ describe('why a run waits: two nodes on one Redis', { skip }, () => {
     one = await ProductNode.start({ spec });
     other = await ProductNode.start({ spec: { ...spec, node: { tags: ['gpu'] }, cluster: { role: 'worker' } } });
     otherId = Cluster.parse((await other.call('GET', '/v1/cluster/status')).body).node.node_id;
-    // Each serves a part of the actors from now on.
+    // Each serves about half of the actors from now on.
     await waitUntil('the second node to serve actors', async () => {
       const { text } = await other.call('GET', '/v1/cluster/status');
-      return /"partitions":\{[^}]*"default":[1-9]/.test(text);
+      return /"partitions":\{[^}]*"default":[3-9]/.test(text);
     });
   });
   after(async () => {
