@@ -27,7 +27,7 @@ describe('the cluster harness', { skip, timeout: 180_000 }, () => {
     cluster.freeze(0);
     assert.equal(await cluster.local(0, 300), null);
     await assert.rejects(
-      cluster.client.ask(addressOf('ticker', 'acme', 'frozen'), 'Tick', {}, { withinMs: 600 }),
+      cluster.client.ask(addressOf('ticker', 'acme', 'frozen'), 'Tick', {}, { withinMs: 3_000 }),
       Unanswered,
     );
     cluster.thaw(0);
@@ -42,7 +42,7 @@ describe('the cluster harness', { skip, timeout: 180_000 }, () => {
       cluster.cut(0, direction);
       const { passed } = cluster.link(0);
       await assert.rejects(
-        cluster.client.ask(addressOf('ticker', 'acme', 'cut'), 'Tick', {}, { withinMs: 800 }),
+        cluster.client.ask(addressOf('ticker', 'acme', 'cut'), 'Tick', {}, { withinMs: 3_000 }),
         Unanswered,
       );
       const now = cluster.link(0).passed;
@@ -119,7 +119,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a cluster ends with its test process, however that dies', { skip, timeout: 60_000 }, async () => {
+test('a cluster ends with its test process, however that dies', { skip, timeout: 240_000 }, async () => {
   const args = ['--input-type=module', '--eval', ORPHANED];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

@@ -27,7 +27,7 @@ export const wholeTakeover = (death: Death, watched: boolean, seed: number): Tak
 export const smallTakeover = (death: Death, watched: boolean, seed: number): TakeoverOptions => {
   const whole = wholeTakeover(death, watched, seed);
   // Bars are for a machine of one's own: a test only shows that it happens, soon.
-  const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 6_000 };
+  const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 12_000 };
   const pauseMs = sample({ normal: 100, long: 0 });
   return { ...whole, rounds: death === 'kill' ? sample({ normal: 1, long: 3 }) : 1, actors: 8, pauseMs, bars };
 };
@@ -129,7 +129,7 @@ export const smallRolling = (seed: number): RollingOptions => ({
   atATime: sample({ normal: 2, long: 6 }),
   actors: sample({ normal: 4, long: 10 }),
   thinkMs: sample({ normal: 100, long: 20 }),
-  barMs: 6_000,
+  barMs: 15_000,
 });
 
 export const wholeScale = (seed: number): ScaleOptions => ({ nodes: [1, 2, 4], forMs: 10_000, inFlight: 128, seed });

@@ -68,7 +68,7 @@ test('the master is killed and Sentinel makes another: starts are taken after th
     const admin = new Redis(servers.master.url);
     await through(servers.url, async () => {
       // Replication is asynchronous: what the replica has not seen would be lost (docs/explanation/semantics.md, Durability).
-      assert.equal(await admin.wait(1, 5_000), 1);
+      assert.equal(await admin.wait(1, 30_000), 1);
       admin.disconnect();
       await servers.master.kill();
     });
@@ -85,7 +85,7 @@ test('a failover by Sentinel takes longer than a lease: commands of live nodes r
   try {
     const strike = async ({ admin, redis }: RedisFleet) => {
       // As above: what the replica has not seen would be lost.
-      assert.equal(await admin.wait(1, 5_000), 1);
+      assert.equal(await admin.wait(1, 30_000), 1);
       await redis.kill();
     };
     const outage = { name: 'failed over', seconds: LONGER_THAN_A_LEASE_MS / 1_000, strike };

@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = sample({ normal: 4, long: 8 });
 /** For a machine that runs other tests beside this one. */
-const BUSY_MS = 1_500;
+const BUSY_MS = 2_500;
 /** Streams go on for ever, or until their run ends. */
 const ENDLESS = /stream|\/feed|\/tap/;
 const Description = z.object({ paths: z.record(z.string(), z.looseObject({ get: z.unknown().optional() })) });

@@ -14,7 +14,7 @@ const missing = redisMissing() ?? mongoMissing();
 const MODES = ['once', 'repeatable'] as const;
 const JOBS_OF_A_MODE = 12;
 /** A node lease that no one extends runs out after 6 s. */
-const LEASE_ENDS_WITHIN_MS = 15_000;
+const LEASE_ENDS_WITHIN_MS = 25_000;
 
 interface Job {
   readonly mode: (typeof MODES)[number];

@@ -5,7 +5,7 @@ import { NOTHING_LEFT } from './remaining-records.ts';
 import { grammarFault, transcriptOf } from './transcript.ts';
 
 /** A call that was about to be made when the cancel was committed. */
-const CANCEL_REACHES_MS = 500;
+const CANCEL_REACHES_MS = 1_000;
 
 /** What the checks counted on their way. */
 export interface Counts {

@@ -14,7 +14,7 @@ const LONG_MS = 1_500;
 const STREAM_EVERY = 3;
 const STREAM_MS = 5_000;
 const SETTLE_MS = 60_000;
-const KILL_MS = 5_000;
+const KILL_MS = 20_000;
 
 export interface KillingParts {
   readonly random: SeededRandom;

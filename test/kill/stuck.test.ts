@@ -15,7 +15,7 @@ for (const kind of kinds) {
   const skip = storesMissing(kind);
   test(`a message that keeps failing is dead-lettered once although its node is killed twice (${kind})`, {
     skip,
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     const stores = await startStores(kind);
     let node = await KillNodeHandle.start(stores.location);

@@ -135,7 +135,9 @@ describe('clients of one node', () => {
     test('kill -9 with streams open: each resumes by its last id, without a gap or a repeat', async () => {
       const agent = await node.deploy(agentYaml('steady'));
       // At once: on a busy machine the first would have ended before the last has begun.
-      const executions = await Promise.all(Array.from({ length: 10 }, () => node.run(agent, 'steady')));
+      const executions = await Promise.all(
+        Array.from({ length: 10 }, (_, at) => node.run(agent, at === 9 ? 'slow' : 'steady')),
+      );
       const streams = executions.map((id) => new RawStream(node.port, id));
       await waitUntil('every stream has begun', () => streams.every((stream) => stream.ids.length >= 4));
       await node.process.kill('SIGKILL');
@@ -162,7 +164,7 @@ describe('clients of one node', () => {
       await node.process.kill('SIGTERM');
       assert.equal(node.process.exitCode, 0, node.process.log);
       const took = performance.now() - startedAt;
-      assert.ok(took < 10_000, `stopped after ${took} ms`);
+      assert.ok(took < 20_000, `stopped after ${took} ms`);
       await waitUntil('every stream is closed', () => streams.every((stream) => stream.closed));
       await node.spawn();
       await allEnded(node, executions);

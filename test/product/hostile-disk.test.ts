@@ -6,7 +6,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
 const YAML = { 'content-type': 'application/yaml' };
-const REFUSED_WITHIN_MS = 2_000;
+const REFUSED_WITHIN_MS = 5_000;
 /** Too long for a message: kept aside as a file. */
 const LONG_INPUT = 'x'.repeat(200_000);
 

@@ -155,7 +155,7 @@ describe('what no client should send', () => {
         [422, true],
         `${title}: ${answer.text.slice(0, 400)}`,
       );
-      assert.ok(performance.now() - startedAt < 5_000, title);
+      assert.ok(performance.now() - startedAt < 10_000, title);
     }
     await goesOn();
   });

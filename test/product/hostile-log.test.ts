@@ -12,7 +12,7 @@ import { ProductNode } from './product-node.ts';
 
 const DEBUG = { observability: { logging: { level: 'debug' } } };
 /** A node whose only thread waits for its log answers nothing for seconds. */
-const SOON_MS = 2_000;
+const SOON_MS = 5_000;
 const MAIN = new URL('../../main.ts', import.meta.url).pathname;
 const SVC = new URL('../../cli/svc.ts', import.meta.url).pathname;
 

@@ -132,7 +132,7 @@ test('a node that cannot renew its node lease is not ready, and serves what the 
   try {
     away = true;
     await waitUntil('the node not to be ready', () => !node.runtime.ready());
-    assert.equal(await node.runtime.client.ask(counterIn(1, 2), 'Add', { by: 1 }, { timeoutMs: 2_000 }), 1);
+    assert.equal(await node.runtime.client.ask(counterIn(1, 2), 'Add', { by: 1 }, { timeoutMs: 20_000 }), 1);
     away = false;
     await waitUntil('the node to be ready', () => node.runtime.ready());
   } finally {
@@ -192,7 +192,7 @@ test('a partition that cannot be read keeps no other from being served', async (
     }),
   });
   try {
-    const answer = await node.runtime.client.ask(counterIn(1, 2), 'Add', { by: 1 }, { timeoutMs: 3_000 });
+    const answer = await node.runtime.client.ask(counterIn(1, 2), 'Add', { by: 1 }, { timeoutMs: 20_000 });
     assert.equal(answer, 1);
   } finally {
     away.resolve();

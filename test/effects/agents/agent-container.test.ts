@@ -88,7 +88,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
   });
 
   test('a bootstrap of its own gets the prompt and streams what it prints', async () => {
-    const own = await at.own('printf "%s|" "$1"; sleep 0.3; echo second; echo bad >&2; exit 4');
+    const own = await at.own('printf "%s|" "$1"; sleep 1.5; echo second; echo bad >&2; exit 4');
     const { result, progress, asked } = await at.run([], { ...own, prompt: 'a  b\n$(c)' });
     assert.deepEqual([result.exit_code, result.stdout, result.stderr], [4, 'a  b\n$(c)|second\n', 'bad\n']);
     assert.equal(textOf(progress), 'a  b\n$(c)|second\n');

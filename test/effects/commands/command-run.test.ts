@@ -107,7 +107,7 @@ describe('a shell command', () => {
   test('is ended with all it started when its time is over', async () => {
     const workspace = { volume_id: await bench.volume(), implicit: false };
     const command = 'sleep 600 & echo $! > pid; trap "" TERM; sleep 600 & wait';
-    const result = await run(command, { workspace, timeout_ms: 400 });
+    const result = await run(command, { workspace, timeout_ms: 3_000 });
     assert.deepEqual([result.timed_out, result.stopped_by], [true, 'timeout']);
     const pid = Number(await readFile(join(await directoryOf(workspace.volume_id), 'pid'), 'utf8'));
     assert.equal(await alive(pid), false);

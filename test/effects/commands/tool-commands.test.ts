@@ -182,7 +182,7 @@ describe('a command of a tool', () => {
       all.map(({ stdout }) => stdout),
       ['', '', ''],
     );
-    const slow = commands.run(requestOf({ execution_id, command: 'sleep', args: ['3'], timeout_ms: 2_000 }), signal);
+    const slow = commands.run(requestOf({ execution_id, command: 'sleep', args: ['60'], timeout_ms: 2_000 }), signal);
     const late = commands.run(requestOf({ execution_id, timeout_ms: 100 }), signal);
     await assert.rejects(late, { code: 'failed_precondition', message: /ConcurrentExecLimitExceeded/ });
     const beside = await commands.run(requestOf({ execution_id, max_concurrent: 2 }), signal);

@@ -94,11 +94,11 @@ function hardening(init: boolean): void {
   });
 
   promise('time over: killed, exit code 137, and what it wrote is there', async () => {
-    const result = await bench.run({ ...sh('trap "" TERM; echo began; sleep 60'), timeout_ms: 700 });
+    const result = await bench.run({ ...sh('trap "" TERM; echo began; sleep 60'), timeout_ms: 3_000 });
     assert.deepEqual([result.exit_code, result.timed_out, result.stopped_by], [137, true, 'timeout']);
     assert.equal(result.oom_killed, false);
     assert.equal(result.stdout, 'began\n');
-    assert.ok(result.duration_ms >= 600 && result.duration_ms < 10_000, String(result.duration_ms));
+    assert.ok(result.duration_ms >= 2_900 && result.duration_ms < 30_000, String(result.duration_ms));
   });
 
   promise('too many processes: the kernel refuses, and that is visible', async () => {

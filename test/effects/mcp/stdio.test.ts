@@ -59,7 +59,7 @@ describe('a server that is a program', () => {
     await using bench = await mcpUnderTest([wild()]);
     await bench.servers.tools();
     const told: string[] = [];
-    const call = bench.call('wild.progress', {}, { timeoutMs: 400, onProgress: (text) => told.push(text) });
+    const call = bench.call('wild.progress', {}, { timeoutMs: 2_000, onProgress: (text) => told.push(text) });
     await assert.rejects(call, code('deadline_exceeded'));
     assert.deepEqual(told.slice(0, 2), ['step 1', 'step 2']);
   });

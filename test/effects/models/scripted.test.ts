@@ -110,7 +110,7 @@ describe('the scripted provider', () => {
     const startedAt = performance.now();
     const { result } = await ask({ ...options, input: say(`${'a'.repeat(50_000)}!`) });
     assert.equal(result.text, 'other');
-    assert.ok(performance.now() - startedAt < 2_000);
+    assert.ok(performance.now() - startedAt < 15_000);
   });
 
   test('a changed file counts at the next call', async () => {

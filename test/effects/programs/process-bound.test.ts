@@ -62,7 +62,7 @@ function highest(mark: string): () => number {
   };
 }
 
-describe('processes of a run', { timeout: 60_000, skip: process.platform !== 'linux' && 'needs Linux' }, () => {
+describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'linux' && 'needs Linux' }, () => {
   let bench: ProgramsUnderTest;
   let cgroups: RunCgroups | null;
   before(async () => {
@@ -80,7 +80,7 @@ describe('processes of a run', { timeout: 60_000, skip: process.platform !== 'li
       const mark = `${7_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
       const path = await bench.script(source);
       const most = highest(mark);
-      const result = await bench.run({ path, env: { MARK: mark }, limits: { timeout_ms: 20_000, processes: LIMIT } });
+      const result = await bench.run({ path, env: { MARK: mark }, limits: { timeout_ms: 60_000, processes: LIMIT } });
       const peak = most();
       assert.equal(result.stopped_by, 'processes');
       assert.ok(peak <= LIMIT + WRAPPERS, `${peak} processes at once`);
@@ -91,10 +91,10 @@ describe('processes of a run', { timeout: 60_000, skip: process.platform !== 'li
   test('the operating system enforces the bound: a program gets an error for each process over it', async (t) => {
     if (cgroups === null) return t.skip('NO CONTROL GROUPS HERE');
     const path = await bench.script('#!/bin/sh\ni=0; while [ $i -lt 60 ]; do sleep 600 & i=$((i + 1)); done\n');
-    const result = await bench.run({ path, limits: { timeout_ms: 20_000, processes: LIMIT } });
+    const result = await bench.run({ path, limits: { timeout_ms: 60_000, processes: LIMIT } });
     assert.equal(result.stopped_by, 'processes');
     const within = await bench.script('#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8; do sleep 0.01 & done; wait; echo fine\n');
-    const fine = await bench.run({ path: within, limits: { timeout_ms: 20_000, processes: LIMIT } });
+    const fine = await bench.run({ path: within, limits: { timeout_ms: 60_000, processes: LIMIT } });
     assert.deepEqual([fine.stdout, fine.stopped_by], ['fine\n', undefined]);
   });
 
@@ -125,7 +125,7 @@ describe('processes of a run', { timeout: 60_000, skip: process.platform !== 'li
 
   test('without control groups the tree is stopped, then killed, also what left the group', async () => {
     const mark = `${8_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
-    const limits = ProgramLimits.parse({ timeout_ms: 20_000, processes: LIMIT });
+    const limits = ProgramLimits.parse({ timeout_ms: 60_000, processes: LIMIT });
     const path = await bench.script(SCATTERED.replace('i=$((i + 1))', 'i=$((i + 1)); sleep 0.01'));
     // Without the mark of a run there is no control group.
     const environment = { PATH: '/usr/bin:/bin', MARK: mark };

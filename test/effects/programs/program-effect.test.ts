@@ -104,7 +104,7 @@ describe('program.run', { timeout: 60_000 }, () => {
     assert.deepEqual([result.stdout_truncated, result.stderr_truncated], [true, false]);
     assert.deepEqual([result.exit_code, result.stderr], [0, 'done\n']);
     const wide = await bench.script('#!/bin/sh\nprintf "üüü"\n');
-    const cut = await bench.run({ path: wide, limits: { timeout_ms: 5_000, output_bytes: 5 } });
+    const cut = await bench.run({ path: wide, limits: { timeout_ms: 30_000, output_bytes: 5 } });
     assert.equal(cut.stdout, 'üü');
   });
 
@@ -117,7 +117,7 @@ describe('program.run', { timeout: 60_000 }, () => {
 
   test('a Node program runs within a memory limit', async () => {
     const path = await bench.script('#!/usr/bin/env node\nconsole.log(process.versions.node)\n');
-    const result = await bench.run({ path, limits: { timeout_ms: 10_000, memory_bytes: 512 * 1024 * 1024 } });
+    const result = await bench.run({ path, limits: { timeout_ms: 60_000, memory_bytes: 512 * 1024 * 1024 } });
     assert.deepEqual([result.stderr, result.stdout], ['', `${process.versions.node}\n`]);
   });
 

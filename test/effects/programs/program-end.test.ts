@@ -24,10 +24,10 @@ while :; do sleep 300; done
 `;
 
 async function gone(pids: readonly number[]): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 20_000;
   for (const pid of pids) {
     while (await alive(pid)) {
-      if (Date.now() > deadline) throw new Error(`process ${pid} still runs after 5 s`);
+      if (Date.now() > deadline) throw new Error(`process ${pid} still runs after 20 s`);
       await pause(10);
     }
   }
@@ -46,7 +46,7 @@ function pidReader(count: number) {
   return { progress, pids: promise };
 }
 
-describe('the end of program.run', { timeout: 90_000 }, () => {
+describe('the end of program.run', { timeout: 400_000 }, () => {
   let bench: ProgramsUnderTest;
   before(async () => {
     bench = await programsUnderTest();
@@ -55,15 +55,15 @@ describe('the end of program.run', { timeout: 90_000 }, () => {
 
   test('a program beyond its timeout is ended and the result says so', async () => {
     const path = await bench.script('#!/bin/sh\necho begun; exec sleep 300\n');
-    const result = await bench.run({ path, limits: { timeout_ms: 300 } });
+    const result = await bench.run({ path, limits: { timeout_ms: 3_000 } });
     assert.deepEqual([result.timed_out, result.stopped_by, result.signal], [true, 'timeout', 'SIGTERM']);
     assert.deepEqual([result.exit_code, result.stdout], [143, 'begun\n']);
-    assert.ok(result.duration_ms < 3_000);
+    assert.ok(result.duration_ms < 30_000);
   });
 
   test('a program that ignores TERM gets KILL after the grace', async () => {
     const path = await bench.script("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n");
-    const result = await bench.run({ path, limits: { timeout_ms: 200 } });
+    const result = await bench.run({ path, limits: { timeout_ms: 2_000 } });
     assert.deepEqual([result.timed_out, result.signal, result.exit_code], [true, 'SIGKILL', 137]);
   });
 
@@ -100,24 +100,24 @@ describe('the end of program.run', { timeout: 90_000 }, () => {
     // Neither is over the limit alone, and neither grows until the system refuses it more and it ends by itself.
     const eat = 'const held = Buffer.alloc(200 * 1024 * 1024, 1); setInterval(() => held[0], 1_000)';
     const path = await bench.script(`#!/bin/sh\nnode -e '${eat}' &\nnode -e '${eat}' &\nwait\n`);
-    const result = await bench.run({ path, limits: { timeout_ms: 20_000, memory_bytes: 300 * MiB } });
+    const result = await bench.run({ path, limits: { timeout_ms: 60_000, memory_bytes: 300 * MiB } });
     assert.deepEqual([result.stopped_by, result.signal, result.timed_out], ['memory', 'SIGKILL', false]);
   });
 
   test('a program that forks without end is killed', async () => {
     const path = await bench.script('#!/bin/sh\nwhile :; do sleep 300 & sleep 0.01; done\n');
-    const result = await bench.run({ path, limits: { timeout_ms: 20_000, processes: 20 } });
+    const result = await bench.run({ path, limits: { timeout_ms: 60_000, processes: 20 } });
     assert.equal(result.stopped_by, 'processes');
   });
 
   test('processor time, file size and core dumps are limited', async () => {
     const spin = await bench.script('#!/bin/sh\nwhile :; do :; done\n');
-    const limits = { timeout_ms: 10_000, cpu_millicores: 100 };
+    const limits = { timeout_ms: 40_000, cpu_millicores: 25 };
     assert.equal((await bench.run({ path: spin, limits })).signal, 'SIGXCPU');
     const write = await bench.script(
       '#!/bin/sh\nulimit -c; ulimit -n\nhead -c 100000 /dev/zero > big\nls -l big | wc -l\n',
     );
-    const wrote = await bench.run({ path: write, limits: { timeout_ms: 5_000, file_bytes: 4_096, open_files: 64 } });
+    const wrote = await bench.run({ path: write, limits: { timeout_ms: 30_000, file_bytes: 4_096, open_files: 64 } });
     assert.equal(wrote.stdout, '0\n64\n1\n');
     assert.match(wrote.stderr, /limit exceeded|File too large/i);
   });

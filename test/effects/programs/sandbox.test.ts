@@ -17,7 +17,7 @@ const MiB = 1_048_576;
 const STRANGER = 64_321;
 const needsRoot = { skip: process.getuid?.() === 0 ? false : 'only a node of root has programs of other users' };
 
-describe('a program in the sandbox', { timeout: 90_000 }, () => {
+describe('a program in the sandbox', { timeout: 400_000 }, () => {
   let bench: ProgramsUnderTest;
   let sandbox: Sandbox | null = null;
   let reason = '';
@@ -48,10 +48,10 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
     const heeds = await bench.script(
       '#!/bin/sh\ntrap "echo heard; exit 7" TERM\necho begun; while :; do sleep 0.05; done\n',
     );
-    const first = await bench.run({ path: heeds, limits: { timeout_ms: 1_000 } });
+    const first = await bench.run({ path: heeds, limits: { timeout_ms: 4_000 } });
     assert.deepEqual([first.stdout, first.exit_code, first.timed_out], ['begun\nheard\n', 7, true]);
     const deaf = await bench.script('#!/bin/sh\ntrap "" TERM\nwhile :; do sleep 0.05; done\n');
-    const second = await bench.run({ path: deaf, limits: { timeout_ms: 500 } });
+    const second = await bench.run({ path: deaf, limits: { timeout_ms: 2_000 } });
     assert.deepEqual([second.timed_out, second.exit_code], [true, 137]);
   });
 
@@ -72,11 +72,11 @@ describe('a program in the sandbox', { timeout: 90_000 }, () => {
     const eat = await bench.script(
       '#!/bin/sh\nx=$(head -c 60000000 /dev/zero | tr "\\0" x); y=$x$x; z=$x$x; sleep 60\n',
     );
-    const limits = { timeout_ms: 20_000, memory_bytes: 100 * MiB };
+    const limits = { timeout_ms: 60_000, memory_bytes: 100 * MiB };
     assert.equal((await bench.run({ path: eat, limits })).stopped_by, 'memory');
     const fork = await bench.script('#!/bin/sh\nwhile :; do sleep 300 & sleep 0.01; done\n');
     assert.equal(
-      (await bench.run({ path: fork, limits: { timeout_ms: 20_000, processes: 20 } })).stopped_by,
+      (await bench.run({ path: fork, limits: { timeout_ms: 60_000, processes: 20 } })).stopped_by,
       'processes',
     );
   });

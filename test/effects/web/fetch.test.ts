@@ -244,7 +244,7 @@ describe('a fetch ends', () => {
       await using server = await serve(listener);
       const started = performance.now();
       await assert.rejects(fetchFrom(webOver(), url(server.port), { timeout_ms: 300 }), { code: 'deadline_exceeded' });
-      assert.ok(performance.now() - started < 3_000);
+      assert.ok(performance.now() - started < 15_000);
     }
   });
 

@@ -16,7 +16,7 @@ const CLIENTS = 12;
 const LATEST_CANCEL_MS = 60;
 const RECOVERY_MS = 30_000;
 /** The command of a cancelled run is gone by then; it would sleep for longer. */
-const KILLED_MS = 2_000;
+const KILLED_MS = 12_000;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 
 /** How far before the usual begin of a command, and behind it, the other half of the cancels is sent. */
@@ -34,7 +34,7 @@ const workflow = (marks: string): string =>
       states: {
         SLEEP: {
           kind: 'System',
-          command: 'echo "$SVC_EXECUTION_ID $(date +%s%3N)" >> "$MARKS"; exec sleep 3',
+          command: 'echo "$SVC_EXECUTION_ID $(date +%s%3N)" >> "$MARKS"; exec sleep 20',
           env: { MARKS: marks },
           timeout: '30s',
           transitions: [{ condition: 'always', target: 'END' }],

@@ -86,7 +86,7 @@ export const CASES: readonly AgentCase[] = [
   },
   {
     name: 'command-too-long',
-    spec: tools({ timeout_ceiling_secs: 1 }),
+    spec: tools({ timeout_ceiling_secs: 3 }),
     rules: [ask(1, '', sh('echo began; exec sleep 20')), heard('Error ExecTimeoutCeilingExceeded'), otherwise],
     shows: /"final_output":"as expected/,
   },
@@ -224,7 +224,7 @@ export const CASES: readonly AgentCase[] = [
   },
   {
     name: 'cancelled-while-it-speaks',
-    rules: [{ reply: { chunks: ['begun', ' never'], delay_ms: 2_000 } }],
+    rules: [{ reply: { chunks: ['begun', ' never'], delay_ms: 6_000 } }],
     cancelAt: { output: 'begun' },
     status: 'cancelled',
   },
