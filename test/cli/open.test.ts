@@ -320,7 +320,7 @@ describe('svc open', () => {
       NODE_COMPILE_CACHE: join(tmpdir(), `svc-compile-cache-${userInfo().uid}`),
     });
     const look = () => (command.stdout.endsWith('}\n') ? JSON.parse(command.stdout) : null);
-    const shown = await waitUntil('the address', look, 25_000);
+    const shown = await waitUntil('the address', look, 60_000);
     assert.equal(shown.page, `${shown.url}/runs/workflow/${ended.run}`);
     assert.equal((await answered(shown.url, '/v1/runs')).status, 200);
     const kept = async (): Promise<readonly string[]> =>

@@ -27,7 +27,7 @@ test('an idle node without a settings file loads no library for YAML, tokens, sc
   const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(directory, 'data')];
   // The source, since the files of the tests hold the packages.
   const run = new SvcRun(['start', ...flags], { NODE_OPTIONS: `--import ${watch}`, SVC_LOADED: loaded }, SVC_SOURCE);
-  await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null, 25_000);
+  await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null, 60_000);
   run.child.kill('SIGTERM');
   assert.equal((await run.end()).code, 0, run.stderr);
   const names = (await readFile(loaded, 'utf8')).split(' ');

@@ -17,7 +17,7 @@ describe('svc start', () => {
   async function started(env: NodeJS.ProcessEnv): Promise<SvcRun> {
     const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(directory, 'data')];
     const run = new SvcRun(['start', ...flags], env, SVC_SOURCE);
-    await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null);
+    await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode !== null, 60_000);
     assert.equal(run.child.exitCode, null, run.stderr);
     return run;
   }

@@ -1,10 +1,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { builtProgram } from '../support/built-programs.ts';
 
 export const SVC_SOURCE = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
-const RUN_TIMEOUT_MS = 30_000;
+const RUN_TIMEOUT_MS = 120_000;
 
 export interface SvcResult {
   readonly code: number | null;
@@ -17,6 +16,8 @@ export class SvcRun {
   readonly child: ChildProcessWithoutNullStreams;
   stdout = '';
   stderr = '';
+  /** Behind its exit: what it wrote last is read by then. */
+  readonly #closed: Promise<void>;
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, entry: string = builtProgram(SVC_SOURCE)) {
     this.child = spawn(process.execPath, [entry, ...args], {
@@ -24,6 +25,7 @@ export class SvcRun {
       timeout: RUN_TIMEOUT_MS,
       killSignal: 'SIGKILL',
     });
+    this.#closed = new Promise((resolve) => this.child.once('close', () => resolve()));
     this.child.stdout.on('data', (chunk: Buffer) => {
       this.stdout += chunk.toString();
     });
@@ -35,7 +37,7 @@ export class SvcRun {
   }
 
   async end(): Promise<SvcResult> {
-    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'close');
+    await this.#closed;
     return { code: this.child.exitCode, stdout: this.stdout, stderr: this.stderr };
   }
 }

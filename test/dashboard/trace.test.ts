@@ -21,6 +21,9 @@ const Changes = z.object({ changes: z.array(z.object({ path: z.string(), kind: z
 
 const Traces = z.object({ traces: z.array(z.object({ id: z.string(), trace_id: z.string() })) });
 
+/** Several writes of the ledger. */
+const QUIET_MS = 2_000;
+
 /** A workflow that runs an agent: lanes of two kinds. */
 const WORKFLOW = (agent: string): string => `
 apiVersion: svc.dev/v1
@@ -50,6 +53,12 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     sleeper = await node.run(await node.deploy(agentYaml('sleeper')), 'sleepy');
     running = await traceOf(sleeper);
     await waitUntil('the workflow to end', async () => (await rawTrace(trace)).status === 'completed');
+    let [count, since] = [0, performance.now()];
+    await waitUntil('the ledger, which is written twice a second, to have the whole trace', async () => {
+      const { length } = (await rawTrace(trace)).deliveries;
+      if (length !== count) [count, since] = [length, performance.now()];
+      return performance.now() - since > QUIET_MS;
+    });
   });
   after(async () => {
     await browser?.[Symbol.asyncDispose]();
@@ -71,7 +80,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.equal(next, null);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}`);
     const label = await picture(page).getAttribute('aria-label');
     const lanes = new Set(deliveries.map(({ to }) => to)).size;
@@ -99,7 +108,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { deliveries } = await rawTrace(trace);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}`);
     await picture(page).focus();
     for (const step of [0, 1, 2]) {
@@ -143,7 +152,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
   test('links lead from a trace to its run, to the runs of its states, to its actor, and back to a message of the trace', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}`);
     await page.getByRole('heading', { name: 'Trace of two-steps' }).waitFor();
     await page.getByRole('link', { name: 'Run', exact: true }).click();
@@ -167,7 +176,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.ok(above !== undefined && children.length > 0);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/runs/workflow/${above.id}?tab=tree`);
     const tree = page.getByRole('region', { name: 'Parents and children' });
     await tree.getByText(above.name).waitFor();
@@ -192,7 +201,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const id = runs.find(({ kind }) => kind === 'execution')?.id;
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     const steps: Readonly<Record<string, () => Promise<unknown>>> = {
       'Read why': async () => {
         await page.goto(`${node.url}/runs/execution/${id}`);
@@ -241,7 +250,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { steps } = path.parse((await node.call('GET', `/v1/traces/${trace}/critical-path`)).body);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}?m=${deliveries.at(-1)?.message_id}`);
     await page.getByRole('button', { name: 'Critical path' }).click();
     const messages = new Set(steps.map(({ message_id }) => message_id)).size;
@@ -262,7 +271,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { deliveries } = await rawTrace(failed);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${failed}?view=table`);
     const rows = async () => Number(await page.getByRole('table').getAttribute('aria-rowcount')) - 1;
     // The run may still be tried again: both sides are read until they are equal.
@@ -284,7 +293,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
   test('a trace that runs grows while the page is open, and ends equal to a fresh one', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${running}`);
     await picture(page).waitFor();
     await node.json('POST', `/v1/executions/${sleeper}/cancel`, {});
@@ -305,7 +314,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { changes } = Changes.parse(diff.body);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}?m=${message_id}`);
     const state = page.getByRole('region', { name: 'State of the actor' });
     await state.getByRole('listitem').first().waitFor();
@@ -325,7 +334,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
   test('the list of traces filters in the address, and leads to a trace', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces?name=two-steps`);
     await waitUntil('one row', async () => (await page.getByRole('row').count()) === 2);
     await page.getByRole('link', { name: 'two-steps' }).click();

@@ -69,7 +69,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 180_000 
     assert.deepEqual([shown?.status, shown?.refusals], ['used_up', 1]);
     assert.match(JSON.stringify(shown?.used_by), /"node_id":"worker-1","from":"127.0.0.1"/);
     for (const event of ['JoinTokenCreated', 'JoinTokenUsed', 'JoinTokenRefused'])
-      assert.match(node.log, new RegExp(event));
+      await waitUntil(`${event} is in the log`, () => node.log.includes(event));
     assert.ok(!node.log.includes(token) && !JSON.stringify(await tokens()).includes(token));
     assert.match(await cli('node', 'token', 'revoke', String(shown?.id)), /^revoked join token /);
     assert.equal((await tokens())[0]?.status, 'revoked');

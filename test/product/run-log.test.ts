@@ -15,8 +15,10 @@ describe('the log of a node', () => {
   });
   after(() => node[Symbol.asyncDispose]());
 
+  // The end may be half of a line that is still on its way.
   const lines = () =>
     node.process.log
+      .slice(0, node.process.log.lastIndexOf('\n') + 1)
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => Line.parse(JSON.parse(line)));
@@ -66,11 +68,15 @@ describe('the log of a node', () => {
       JSON.stringify(await node.statusOf(run)).includes('its model, attempt 1 on'),
     );
     assert.equal((await node.call('POST', `/v1/cluster/nodes/${id}/drain`)).status, 200);
-    assert.ok(lines().some(({ event }) => event === 'drain'));
+    await waitUntil('the drain is in the log', () => lines().some(({ event }) => event === 'drain'));
     await node.process.stop();
-    assert.ok(lines().some(({ event, signal }) => event === 'signal' && signal === 'SIGTERM'));
+    await waitUntil('the signal is in the log', () =>
+      lines().some(({ event, signal }) => event === 'signal' && signal === 'SIGTERM'),
+    );
     // An attempt that a stopping node gives back did not fail.
-    const given = eventsOf(run).find(({ event }) => event === 'effect_retried');
+    const given = await waitUntil('the attempt in the log', () =>
+      eventsOf(run).find(({ event }) => event === 'effect_retried'),
+    );
     assert.deepEqual([given?.level, given?.code], [30, undefined]);
     assert.deepEqual(
       node.process.log.split('\n').filter((line) => line !== '' && !line.startsWith('{')),

@@ -72,7 +72,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       model_failed: { kind: 'Agent', agent: 'writer', input: 'break' },
       not_found: { kind: 'Agent', agent: 'nobody' },
       command_failed: { kind: 'System', command: 'echo so far; exit 3' },
-      state_timed_out: { kind: 'System', command: 'echo so far; sleep 30', timeout: '1s' },
+      state_timed_out: { kind: 'System', command: 'echo so far; sleep 60', timeout: '5s' },
       'not_found ': { kind: 'Subworkflow', workflow_id: 'not-deployed' },
       too_few_judges: {
         kind: 'ParallelAgents',

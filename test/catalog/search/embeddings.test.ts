@@ -171,7 +171,7 @@ describe('search with embeddings', () => {
     const node = await open({ timeout_secs: 0.2 });
     const startedAt = performance.now();
     assert.equal((await node.search.agents(ada, { query: 'vessel' }))[0]?.name, 'harbour-master');
-    assert.ok(performance.now() - startedAt < 3_000);
+    assert.ok(performance.now() - startedAt < 15_000);
   });
 
   it('has no key and no text in its errors', async () => {

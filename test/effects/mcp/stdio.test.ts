@@ -134,7 +134,7 @@ describe('a server that is a program', () => {
   });
 
   test('that fails its health check is started again', async () => {
-    const health_check = { interval_seconds: 1, timeout_seconds: 1 };
+    const health_check = { interval_seconds: 1, timeout_seconds: 4 };
     await using bench = await mcpUnderTest([wild({ health_check })]);
     await bench.servers.tools();
     const pid = Number(await bench.text('wild.pid'));

@@ -149,11 +149,11 @@ describe('failures', { concurrency: FORMATS.length }, () => {
       });
 
       test('a stream that falls silent is abandoned, one that is only slow is not', async () => {
-        const selection = { llm_overall_timeout_secs: 0.6 };
+        const selection = { llm_overall_timeout_secs: 1.2 };
         server.script({ chunks: ['a', 'b', 'c'], stallAfter: 1 });
         const error = await failureOf({ providers: [providerAt(server, type)], selection });
         assert.equal(error.code, 'model_unavailable');
-        server.script({ chunks: ['a', 'b', 'c', 'd', 'e'], delayMs: 150 });
+        server.script({ chunks: ['a', 'b', 'c', 'd', 'e'], delayMs: 300 });
         assert.equal((await ask({ providers: [providerAt(server, type)], selection })).result.text, 'abcde');
       });
 

@@ -74,7 +74,7 @@ describe('aliases, retries and fallbacks', () => {
   test('after the timeout of a silent provider the fallback answers', async () => {
     first.script({ silent: true });
     second.script({ chunks: ['from b'] });
-    const selection = { llm_overall_timeout_secs: 0.2, fallback_provider: 'b' };
+    const selection = { llm_overall_timeout_secs: 1, fallback_provider: 'b' };
     const { result } = await ask({
       providers: two([model('main')], [model('b')]),
       input: { model: 'main' },

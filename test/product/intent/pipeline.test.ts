@@ -39,7 +39,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
         ...Object.entries(PROGRAMS).map(([goal, program]) => writes(goal, program)),
         formats('sum=42', 'The sum is 42.'),
       ],
-      { podman, execute: { tier_timeouts: { enterprise: 3 } } },
+      { podman, execute: { tier_timeouts: { enterprise: 10 } } },
     );
   });
   after(async () => {
@@ -84,7 +84,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
       assert.equal(ended.failed_at_state, 'EXECUTE_CODE');
       assert.match(
         ended.reason,
-        timeout_seconds === 1 ? /container_timed_out.* 1000 ms/ : /container_timed_out.* 3000 ms/,
+        timeout_seconds === 1 ? /container_timed_out.* 1000 ms/ : /container_timed_out.* 10000 ms/,
       );
     }
   });
