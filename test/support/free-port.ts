@@ -6,12 +6,15 @@ import { createServer } from 'node:net';
  */
 const FIRST = 20_000;
 const COUNT = 12_000;
+/** So many stay to choose from, however far above the other ports are. */
+const LEAST = 2_000;
 const ATTEMPTS = 50;
 
 /** A loopback port that no one listens on now, for a server that must be told one or comes back to it; those so much above it are free too. */
 export async function freePort(...above: readonly number[]): Promise<number> {
+  const count = Math.max(LEAST, COUNT - Math.max(0, ...above));
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const port = FIRST + Math.floor(Math.random() * COUNT);
+    const port = FIRST + Math.floor(Math.random() * count);
     const free = await Promise.all([0, ...above].map((distance) => isFree(port + distance)));
     if (free.every(Boolean)) return port;
   }

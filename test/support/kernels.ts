@@ -69,7 +69,7 @@ export async function openKernels(redisOptions: RedisServerOptions = { appendfsy
       const dataDir = await mkdtemp(join(directory, `${name}-`));
       const stores = await openStores({ dataDir, redis: [redis.url], mongodb: mongo.uri, warn });
       const ports = { ...stores, ...bend(stores) };
-      const { leaseTtlMs = 3_000, leaseRenewMs = 1_000 } = settings;
+      const { leaseTtlMs = 6_000, leaseRenewMs = 1_000 } = settings;
       const placement = new FleetPlacement({
         members: ports.store,
         node: name,

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { freeRedisPort, type RedisServer, startRedis } from './redis.ts';
+import { freePort } from './free-port.ts';
+import { type RedisServer, startRedis } from './redis.ts';
 
 export interface RedisSentinelServers {
   readonly url: string;
@@ -21,12 +22,12 @@ export interface RedisSentinelOptions {
 
 /** A master, its replica and one Sentinel that fails over; loopback only. */
 export async function startRedisSentinel({
-  downAfterMs = 500,
+  downAfterMs = 2_000,
 }: RedisSentinelOptions = {}): Promise<RedisSentinelServers> {
   const master = await startRedis();
   const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(master.port)] });
   const directory = await mkdtemp(join(tmpdir(), 'svc-sentinel-'));
-  const port = await freeRedisPort();
+  const port = await freePort();
   const file = join(directory, 'sentinel.conf');
   const settings = [
     `port ${port}`,

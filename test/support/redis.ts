@@ -56,11 +56,11 @@ function installRedis(): boolean {
   }
 }
 
-/** A free port whose cluster bus port (+10,000) is free too. */
+/** A free port whose cluster bus port (+10,000) is free too, and below those that systems give to connections. */
 export const freeRedisPort = (): Promise<number> => freePort(10_000);
 
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const port = options.port ?? (await freeRedisPort());
+  const port = options.port ?? (await freePort());
   const directory = await mkdtemp(join(tmpdir(), 'svc-redis-'));
   const args = serverArgs(port, directory, options);
   let child = await launch(args, port);
