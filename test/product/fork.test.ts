@@ -251,9 +251,13 @@ describe('a fork of a run', () => {
     }
     for (const one of forks)
       assert.equal((await node.client.end(one, [{ verdict: 'approve', text: 'yes' }])).status, 'completed');
-    const { body } = await node.client.call('GET', '/v1/runs?name=forked&limit=1000');
-    const listed = (Array.isArray(body.runs) ? body.runs : []).map(asObject);
-    const found = listed.filter(({ forked_from }) => asObject(forked_from).id === id).map((run) => String(run.id));
+    // Lists follow commits.
+    const found = await waitUntil('all of them are listed', async () => {
+      const { body } = await node.client.call('GET', '/v1/runs?name=forked&limit=1000');
+      const listed = (Array.isArray(body.runs) ? body.runs : []).map(asObject);
+      const ofRun = listed.filter(({ forked_from }) => asObject(forked_from).id === id);
+      return ofRun.length >= forks.length && ofRun.map((run) => String(run.id));
+    });
     assert.deepEqual(found.sort(), forks.sort());
     assert.equal((await lines()).filter((line) => line.startsWith('ONE')).length, earlier);
   });

@@ -126,8 +126,12 @@ describe('clients of one node', () => {
       assert.ok(ids.length > 0);
       await allEnded(node, ids);
       console.log(`${ids.length} of ${STARTS} starts answered in ${took} ms, all ended`);
-      const { body } = await node.call('GET', `/v1/executions?limit=1000&agent_id=${agent}`);
-      assert.equal((body.executions as unknown[]).length, ids.length, 'none was started that was refused');
+      // Lists follow commits.
+      const listed = await waitUntil('all of them are listed', async () => {
+        const { body } = await node.call('GET', `/v1/executions?limit=1000&agent_id=${agent}`);
+        return Array.isArray(body.executions) && body.executions.length >= ids.length && body.executions;
+      });
+      assert.equal(listed.length, ids.length, 'none was started that was refused');
     });
   });
 

@@ -200,20 +200,24 @@ test('changes made while documents were down are in the lists and the ledger whe
     await waitUntil('the job in its list', () => view.get('acme', idOf(done)));
     await waitUntil('the archive', async () => (await node.runtime.client.read(done))?.archived === true);
     const seen = new Set<number>();
-    await waitUntil('all deliveries in the ledger', async () => {
-      const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
-        name: 'ledger',
-        unique: [],
-        indexes: [],
-      });
-      for (const { lines } of await ledger.find({ tenant: 'acme', limit: 1_000 })) {
-        for (const [seq] of z
-          .array(z.tuple([z.number()]).rest(z.unknown()))
-          .parse(JSON.parse(await unpackLines(lines))))
-          seen.add(seq);
-      }
-      return seen.size >= 362;
-    });
+    await waitUntil(
+      'all deliveries in the ledger',
+      async () => {
+        const ledger = await node.documents.collection<StoredDocument & { lines: string }>({
+          name: 'ledger',
+          unique: [],
+          indexes: [],
+        });
+        for (const { lines } of await ledger.find({ tenant: 'acme', limit: 1_000 })) {
+          for (const [seq] of z
+            .array(z.tuple([z.number()]).rest(z.unknown()))
+            .parse(JSON.parse(await unpackLines(lines))))
+            seen.add(seq);
+        }
+        return seen.size >= 362;
+      },
+      60_000,
+    );
     const inMailbox = [...seen].filter(Number.isInteger).sort((a, b) => a - b);
     assert.deepEqual(
       inMailbox,

@@ -16,7 +16,7 @@ export interface RedisSentinelServers {
 }
 
 export interface RedisSentinelOptions {
-  /** How long the master must be silent before the Sentinel fails over. Default: half a second. */
+  /** How long the master must be silent before the Sentinel fails over. Default: two seconds. */
   readonly downAfterMs?: number;
 }
 

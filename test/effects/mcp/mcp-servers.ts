@@ -78,9 +78,9 @@ export async function mcpUnderTest(
     workspaces,
     view,
     version: '0.0.1-test',
-    limits: { backoffMs: 20, longestBackoffMs: 200, stopGraceMs: 200, ...limits },
+    limits: { backoffMs: 20, longestBackoffMs: 200, stopGraceMs: 200, firstToolsMs: 60_000, ...limits },
   });
-  const call: McpUnderTest['call'] = (name, given = {}, { timeoutMs = 10_000, signal, onProgress } = {}) => {
+  const call: McpUnderTest['call'] = (name, given = {}, { timeoutMs = 60_000, signal, onProgress } = {}) => {
     const [server = '', tool = ''] = name.split('.');
     const options = { signal: signal ?? new AbortController().signal, ...(onProgress ? { onProgress } : {}) };
     return servers.call({ server, tool, arguments: given, timeoutMs }, options);
