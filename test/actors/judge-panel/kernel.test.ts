@@ -78,7 +78,7 @@ describe('a judge panel on a kernel', () => {
   test('a judge that hangs is stopped at its timeout, and the verdict is made without it', async () => {
     await using at = await panelRuntime({ says });
     for (const name of ['kind', 'silent']) await at.deploy(ada, name);
-    const concluded = await at.panels.validate(request(['kind', 'silent'], { timeoutMs: 500 }));
+    const concluded = await at.panels.validate(request(['kind', 'silent'], { timeoutMs: 3_000 }));
     assert.equal(concluded.consensus?.score, 0.9);
     assert.equal(concluded.individual_results.length, 1);
     await waitUntil('the model of the hanging judge was stopped', () => at.stopped.length === 1);

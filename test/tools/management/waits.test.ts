@@ -76,11 +76,11 @@ describe('waiting for the end of an execution', () => {
 
   test('many events at once cause few reads', async () => {
     const at = setup();
-    const waiting = at.waits.execution(TENANT, id, asked({ timeoutMs: 300 }));
+    const waiting = at.waits.execution(TENANT, id, asked({ timeoutMs: 1_000 }));
     const timer = setInterval(() => at.subscribed.get(address)?.(), 1);
     assert.equal(await alive(waiting), false);
     clearInterval(timer);
-    assert.ok(at.looks > 1 && at.looks < 12, `${at.looks} looks`);
+    assert.ok(at.looks > 1 && at.looks < 40, `${at.looks} looks`);
   });
 
   test('a waiter that times out leaves the others waiting; the last one ends the subscription', async () => {
