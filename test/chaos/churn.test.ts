@@ -8,7 +8,7 @@ const skip = clusterMissing();
 
 test('each actor has one committer while nodes join and leave, and untouched actors stay in memory', {
   skip,
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   assertKept(await churn(smallChurn(seed)));
 });

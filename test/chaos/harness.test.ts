@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const skip = clusterMissing();
 const WORKLOAD = new URL('workload.ts', import.meta.url);
 
-describe('the cluster harness', { skip, timeout: 180_000 }, () => {
+describe('the cluster harness', { skip, timeout: 300_000 }, () => {
   let cluster: Cluster;
   before(async () => {
     const config = { kernel: { partitions: 8, lease_ttl_ms: 1_500, lease_renew_ms: 500 } };
@@ -119,7 +119,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a cluster ends with its test process, however that dies', { skip, timeout: 240_000 }, async () => {
+test('a cluster ends with its test process, however that dies', { skip, timeout: 300_000 }, async () => {
   const args = ['--input-type=module', '--eval', ORPHANED];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

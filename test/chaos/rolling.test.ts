@@ -8,7 +8,7 @@ const skip = clusterMissing();
 
 test('a rolling restart fails no run, breaks no stream and makes no actor unavailable for long', {
   skip,
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   assertKept(await rolling(smallRolling(seed)));
 });

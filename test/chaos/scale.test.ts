@@ -6,6 +6,6 @@ import { assertKept, seed } from './seed.ts';
 
 const skip = clusterMissing();
 
-test('asks answered by one and by two worker processes are all in the actors', { skip, timeout: 180_000 }, async () => {
+test('asks answered by one and by two worker processes are all in the actors', { skip, timeout: 300_000 }, async () => {
   assertKept(await scale(smallScale(seed)));
 });

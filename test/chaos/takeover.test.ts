@@ -13,15 +13,15 @@ describe('take-over', { skip, timeout: 360_000 }, () => {
   });
   after(() => cluster?.destroy());
 
-  test('actors of a killed node answer at once when peers detect its death', { timeout: 180_000 }, async () => {
+  test('actors of a killed node answer at once when peers detect its death', { timeout: 300_000 }, async () => {
     assertKept(await takeoverOn(cluster, smallTakeover('kill', true, seed)));
   });
 
-  test('a node that restarts at once takes its own partitions back', { timeout: 180_000 }, async () => {
+  test('a node that restarts at once takes its own partitions back', { timeout: 300_000 }, async () => {
     assertKept(await takeoverOn(cluster, smallTakeover('restart', true, seed)));
   });
 
-  test('a frozen node is taken over by its lease and commits nothing when it wakes', { timeout: 180_000 }, async () => {
+  test('a frozen node is taken over by its lease and commits nothing when it wakes', { timeout: 300_000 }, async () => {
     assertKept(await takeoverOn(cluster, smallTakeover('freeze', true, seed)));
   });
 });

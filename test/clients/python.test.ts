@@ -72,7 +72,7 @@ describe('the Python client', { skip: python === undefined ? WITHOUT : false }, 
     const args = ['examples/clients/run_workflow.py', 'examples/workflows/data-job/workflow.yaml', 'data-job'];
     const { stdout } = await promisify(execFile)(python ?? '', args, {
       env: { ...env, SVC_URL: url },
-      timeout: 60_000,
+      timeout: 300_000,
     });
     assertFollowedRun(stdout);
   });

@@ -27,7 +27,7 @@ export function blobsContract(
     readonly encrypted?: boolean;
   } = {},
 ): void {
-  describe(`blobs on ${name}`, { skip: options.skip ?? false, timeout: 120_000 }, () => {
+  describe(`blobs on ${name}`, { skip: options.skip ?? false, timeout: 300_000 }, () => {
     let rig: BlobsUnderTest | undefined;
     const current = (): BlobsUnderTest => {
       if (rig === undefined) throw new Error('the store was not started');

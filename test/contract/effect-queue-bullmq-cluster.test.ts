@@ -17,7 +17,7 @@ else test('effects on BullMQ on a Redis Cluster', { skip: missing }, () => {});
 
 test('queues of several pools work on a Redis Cluster, each in a slot of its own', {
   skip: missing ?? false,
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   const servers: RedisClusterServers = await startRedisCluster();
   try {

@@ -20,7 +20,7 @@ else test('effects on BullMQ', { skip: missing }, () => {});
 
 test('a Redis that goes away refuses as unavailable, and work goes on when it is back', {
   skip: missing ?? false,
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const server = await startRedis();
   const ledger = new MemoryEffectLedger();
@@ -45,7 +45,7 @@ test('a Redis that goes away refuses as unavailable, and work goes on when it is
   await server.stop();
 });
 
-test('a runner stops in bounded time though Redis is gone', { skip: missing ?? false, timeout: 180_000 }, async () => {
+test('a runner stops in bounded time though Redis is gone', { skip: missing ?? false, timeout: 300_000 }, async () => {
   const server = await startRedis();
   const ledger = new MemoryEffectLedger();
   const queue = new BullmqEffectQueue({ urls: server.url, ledger, onFault: () => {} });
@@ -65,7 +65,7 @@ test('a runner stops in bounded time though Redis is gone', { skip: missing ?? f
 
 test('an effect that runs on its own node writes no job; one beyond the free places writes one', {
   skip: missing ?? false,
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const server = await startRedis();
   const ledger = new MemoryEffectLedger();

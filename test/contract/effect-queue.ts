@@ -47,7 +47,7 @@ const SOONER_MS = 5_000;
 
 /** What every `EffectQueue` promises, seen through the runner (E1–E3); in a normal run each `nth` promise. */
 export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
-  describe(`effects on ${adapter.name}`, { timeout: 90_000 }, () => {
+  describe(`effects on ${adapter.name}`, { timeout: 300_000 }, () => {
     const test = eachNth(nth);
     before(() => adapter.start());
     after(() => adapter.stop());

@@ -16,7 +16,7 @@ const refused = (error: unknown): boolean => error instanceof SvcError && error.
 
 /** What a key management service must do to encrypt the secrets of a node. */
 export function keySourceContract(name: string, make: () => Promise<KeySourceRig>): void {
-  describe(`keys in ${name}`, { timeout: 60_000 }, () => {
+  describe(`keys in ${name}`, { timeout: 300_000 }, () => {
     test('versions count from 1; each decrypts what it encrypted, on any node, and nothing else', async () => {
       const { source, another, stop } = await make();
       assert.equal(await source.newest(), 0);

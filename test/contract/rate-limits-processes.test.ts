@@ -31,7 +31,7 @@ function fits(given: readonly (readonly [number, number])[]): boolean {
 
 test('eight processes at once never take more than the limit of a window', {
   skip: redisMissing() ?? false,
-  timeout: 120_000,
+  timeout: 300_000,
 }, async (t) => {
   const server = await startRedis();
   t.after(() => server.stop());

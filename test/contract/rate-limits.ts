@@ -23,7 +23,7 @@ export function rateLimitsContract(
   make: () => Promise<RateLimitsUnderTest>,
   options: { readonly skip?: string | false } = {},
 ): void {
-  describe(`rate limits on ${name}`, { skip: options.skip ?? false, timeout: 120_000 }, () => {
+  describe(`rate limits on ${name}`, { skip: options.skip ?? false, timeout: 300_000 }, () => {
     let rig: RateLimitsUnderTest | undefined;
     const limits = (): RateLimits => {
       if (rig === undefined) throw new Error('the counters were not started');

@@ -73,7 +73,7 @@ export function retentionContract(
   cutEvery = 1,
   nth = 1,
 ): void {
-  describe(`retention on ${name}`, { timeout: 240_000 }, () => {
+  describe(`retention on ${name}`, { timeout: 300_000 }, () => {
     const test = eachNth(nth);
     let world: KernelStores;
     let ports: Awaited<ReturnType<KernelStores['open']>>;

@@ -56,7 +56,7 @@ export function secretsContract(
   make: () => Promise<{ readonly documents: Documents; stop(): Promise<void> }>,
   options: { readonly skip?: string | false } = {},
 ): void {
-  describe(`encrypted secrets on ${name}`, { skip: options.skip ?? false, timeout: 120_000 }, () => {
+  describe(`encrypted secrets on ${name}`, { skip: options.skip ?? false, timeout: 300_000 }, () => {
     let rig: Awaited<ReturnType<typeof make>>;
     let root: string;
     let keyFile: string;

@@ -82,7 +82,7 @@ for (const name of ['first-agent', 'first-workflow', 'first-actor']) {
     .filter(({ info }) => info === 'run-by=quickstart.test.ts')
     .flatMap(({ text }) => text.split('\n'));
 
-  describe(file, { timeout: 240_000 }, () => {
+  describe(file, { timeout: 300_000 }, () => {
     let reader: Reader;
     let approval = '';
     before(async () => {

@@ -18,7 +18,7 @@ const environment = Object.fromEntries(
   snippets.flatMap(({ text }) => [...text.matchAll(/\$\{(\w+):-([^}]+)\}/g)].map(([, name, value]) => [name, value])),
 );
 
-describe('docs/guides/webhooks.md', { timeout: 120_000 }, () => {
+describe('docs/guides/webhooks.md', { timeout: 300_000 }, () => {
   let node: ProductNode;
   before(async () => {
     node = await ProductNode.start({ spec: parse(yaml('webhooks:')).spec, env: environment });

@@ -53,7 +53,7 @@ const OUTPUTS: Readonly<Record<string, object>> = {
   gate: { answer: 'rejected' },
 };
 
-describe('workflows marked run', { timeout: 120_000 }, () => {
+describe('workflows marked run', { timeout: 300_000 }, () => {
   let node: ProductNode;
   let directory: string;
   before(async () => {

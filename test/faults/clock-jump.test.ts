@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { faketimeMissing } from '../support/faketime.ts';
 import { clockJump } from './rounds/clock-jump.ts';
 
-describe('the wall clock of an embedded node', { skip: faketimeMissing(), timeout: 240_000 }, () => {
+describe('the wall clock of an embedded node', { skip: faketimeMissing(), timeout: 300_000 }, () => {
   test('is set by an hour or a year while commands, agents and approvals wait: no run fails', async () => {
     const seed = Date.now() % 1_000_000;
     const world = await clockJump.open('sqlite', seed);

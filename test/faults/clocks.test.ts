@@ -25,7 +25,7 @@ interface SetAlarm {
   readonly setAt: number;
 }
 
-describe('clocks that are wrong', { skip, timeout: 120_000 }, () => {
+describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
   let cluster: Cluster;
   let ticks = 0;
   const tickers = Array.from({ length: ACTORS }, () => addressOf('ticker', 'acme', randomUUID()));

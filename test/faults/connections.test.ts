@@ -12,7 +12,7 @@ const TTL_MS = 4_000;
 /** Of a call to Redis, and some for a busy machine. */
 const CALL_LIMIT_MS = 5_000 + 10_000;
 
-describe('connections to Redis', { skip, timeout: 240_000 }, () => {
+describe('connections to Redis', { skip, timeout: 300_000 }, () => {
   let cluster: Cluster;
   let addresses: readonly Address[] = [];
   let ticks = 0;

@@ -22,7 +22,7 @@ const Peers = z.object({
 });
 
 /** Two controllers and a worker that heartbeats each second, as processes over one Redis and one MongoDB. */
-describe('controllers that die', { skip, timeout: 150_000 }, () => {
+describe('controllers that die', { skip, timeout: 300_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let first: ProductNode;

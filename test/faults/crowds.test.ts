@@ -17,7 +17,7 @@ async function one(world: FaultStores): Promise<RoundOutcome> {
 const quiet = ({ hung, nodesEnded, lost, repeated }: RoundOutcome) => ({ hung, nodesEnded, lost, repeated });
 const NOTHING = { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 };
 
-describe('more callers than a node has places for', { timeout: 120_000 }, () => {
+describe('more callers than a node has places for', { timeout: 300_000 }, () => {
   test('a model that hangs takes no places from others, and its runs go on when it answers again', async () => {
     const outcome = await one(await hungModel.open('sqlite', 1));
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));

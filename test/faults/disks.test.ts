@@ -12,7 +12,7 @@ const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 6;
 
 /** With Redis and MongoDB the data directory holds the node's id, its keys and the workspaces of programs, no truth. */
-describe('the data disk of a node with remote stores', { skip, timeout: 120_000 }, () => {
+describe('the data disk of a node with remote stores', { skip, timeout: 300_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   before(async () => {

@@ -10,7 +10,7 @@ const ROUNDS = sample({ normal: 1, long: 2 });
 /** A few rounds of what `npm run faults` runs a hundred times. */
 for (const one of [earlyCancel, logOnFullDisk]) {
   for (const store of one.stores) {
-    test(`${one.title} (${store})`, { skip: storesMissing(store), timeout: 180_000 }, async () => {
+    test(`${one.title} (${store})`, { skip: storesMissing(store), timeout: 300_000 }, async () => {
       const world = await one.open(store, 1);
       try {
         for (let seed = 1; seed <= ROUNDS; seed += 1) {

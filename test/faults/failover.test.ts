@@ -61,7 +61,7 @@ async function through(url: string, strike: () => Promise<unknown>): Promise<voi
 
 test('the master is killed and Sentinel makes another: starts are taken after the failover and executions go on', {
   skip,
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const servers = await startRedisSentinel();
   try {
@@ -79,7 +79,7 @@ test('the master is killed and Sentinel makes another: starts are taken after th
 
 test('a failover by Sentinel takes longer than a lease: commands of live nodes run on and report, none is ended, none runs twice', {
   skip,
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const fleet = await openRedisFleet({}, { downAfterMs: LONGER_THAN_A_LEASE_MS });
   try {
@@ -99,7 +99,7 @@ test('a failover by Sentinel takes longer than a lease: commands of live nodes r
 
 test('a master of a Redis Cluster without replicas is killed: all waits until it is started again, and goes on', {
   skip,
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   const servers = await startRedisCluster();
   const [master] = servers.nodes;

@@ -21,7 +21,7 @@ const TICKERS = sample({ normal: 12, long: 24 });
 
 const Run = z.object({ done: z.number(), status: z.string() });
 
-describe('nodes that stop, stall or die', { skip, timeout: 180_000 }, () => {
+describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
   let cluster: Cluster;
   let ticks = 0;
   const tickers = Array.from({ length: TICKERS }, () => addressOf('ticker', 'acme', randomUUID()));

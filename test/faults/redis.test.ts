@@ -17,7 +17,7 @@ const ENDLESS = /stream|\/feed|\/tap/;
 const Description = z.object({ paths: z.record(z.string(), z.looseObject({ get: z.unknown().optional() })) });
 
 /** What the users of one node over REST see while its Redis is in trouble, and afterwards. */
-describe('a node whose Redis is in trouble', { skip, timeout: 180_000 }, () => {
+describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let node: ProductNode;

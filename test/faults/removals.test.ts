@@ -4,7 +4,7 @@ import { seedOf } from '../kill/random.ts';
 import { removedRuns } from './rounds/removed-runs.ts';
 
 test('runs deleted right after their end while the node is killed leave nothing, and the others stay', {
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const seed = seedOf(process.env);
   const world = await removedRuns.open('sqlite', seed);

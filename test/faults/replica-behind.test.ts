@@ -8,7 +8,7 @@ const skip = (redisMissing() ?? mongoMissing()) || false;
 
 test('a replica that is seconds behind becomes master of a quiet fleet: runs that it had end, and mailboxes are read', {
   skip,
-  timeout: 180_000,
+  timeout: 300_000,
 }, async () => {
   const world = await replicaBehind.open('redis', 1);
   try {

@@ -36,7 +36,7 @@ const FROM_BACKUP = { args: ['--appendonly', 'no'] };
 
 test('a Redis restored from a backup: runs that the archive has as ended do not run again, all others go on', {
   skip,
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   await using kernels = await openKernels(FROM_BACKUP);
   const ran: string[] = [];

@@ -26,7 +26,7 @@ function deaf<T extends ActorStore>(store: T): T {
 
 test('every published notification is lost: messages, answers, events and effects arrive later, and each arrives once', {
   skip,
-  timeout: 120_000,
+  timeout: 300_000,
 }, async () => {
   await using kernels = await openKernels();
   const handlers = [workEffect({ begun: [], aborted: [] })];

@@ -59,7 +59,7 @@ const newSum = defineActor({
 
 const unavailable = (error: unknown): boolean => error instanceof SvcError && error.code === 'unavailable';
 
-describe('versions that share a fleet', { skip, timeout: 120_000 }, () => {
+describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
   let kernels: Kernels;
   before(async () => {
     kernels = await openKernels();
@@ -204,7 +204,7 @@ spec:
   states: { DONE: { kind: System, command: finalize, env: { outcome: done }, transitions: [] } }
 `;
 
-describe('a backup that came back', { timeout: 120_000 }, () => {
+describe('a backup that came back', { timeout: 300_000 }, () => {
   test('a backup of documents alone, older than the log: the start is refused by name until exactly that loss is accepted', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-backup-'));
     const [data, backup] = [join(directory, 'data'), join(directory, 'backup')];

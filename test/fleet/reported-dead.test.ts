@@ -66,7 +66,7 @@ const Status = z.object({ status: z.string() });
 const statusOf = async (node: FleetNode, { address }: Job): Promise<string> =>
   Status.parse((await node.runtime.client.read(address))?.state).status;
 
-describe('a node that lives and is taken for dead', { skip: missing || false, timeout: 180_000 }, () => {
+describe('a node that lives and is taken for dead', { skip: missing || false, timeout: 300_000 }, () => {
   let world: FleetKernels;
   before(async () => {
     world = await openFleetKernels();

@@ -16,7 +16,7 @@ const RECOVERY_MS = 2_000;
 export function killSample(kind: StoreKind): void {
   const skip = storesMissing(kind);
   const title = `${KILLS} times kill -9 on ${kind}: every execution ends as an unkilled one, no event is lost or doubled`;
-  test(title, { skip, timeout: 180_000 }, async (context) => {
+  test(title, { skip, timeout: 300_000 }, async (context) => {
     const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: sample({ normal: 8, long: 12 }) };
     const outcome = await runChaos(options);
     const counts = checkOutcome(outcome);

@@ -68,7 +68,7 @@ function firedAfter({ events }: Followed): number {
 
 const kinds: readonly StoreKind[] = ['sqlite', 'redis'];
 for (const kind of kinds) {
-  describe(`time-outs on ${kind}`, { skip: storesMissing(kind), timeout: 120_000 }, () => {
+  describe(`time-outs on ${kind}`, { skip: storesMissing(kind), timeout: 300_000 }, () => {
     let world: SilentModel;
     before(async () => {
       world = await openSilentModel(kind);

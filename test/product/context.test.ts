@@ -14,7 +14,7 @@ const SECOND = '#!/bin/sh\n[ "$SVC_ITERATION" = 1 ] && exit 1\nprintf %s "$1"\n'
 /** Files that a state before the agent makes. */
 const PREPARE = 'mkdir -p docs; printf brief > style.md; printf A > docs/a.md; printf B > docs/b.md';
 
-describe('spec.context on a running node', { timeout: 240_000 }, () => {
+describe('spec.context on a running node', { timeout: 300_000 }, () => {
   let scene: AgentNode;
   let server: PageServer;
   let isSilent = false;

@@ -89,7 +89,7 @@ const ends = (output: string): ExecutionEvent['event'][] => [
   },
 ];
 
-describe('a worker of another implementation, registered and no member of the fleet', { timeout: 120_000 }, () => {
+describe('a worker of another implementation, registered and no member of the fleet', { timeout: 300_000 }, () => {
   let node: ProductNode;
   let controller = '';
   const workers: Worker[] = [];

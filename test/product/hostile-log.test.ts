@@ -31,7 +31,7 @@ async function refused(node: { readonly url: string }, times: number): Promise<n
 const droppedIn = (log: string): number =>
   [...log.matchAll(/"dropped_lines":(\d+)/g)].reduce((sum, [, lines]) => sum + Number(lines), 0);
 
-describe('the log of a node', { timeout: 120_000 }, () => {
+describe('the log of a node', { timeout: 300_000 }, () => {
   test('on a full disk: lines are dropped and counted, the node answers and stays up, and says the count when there is room', async (context) => {
     const disk = await smallFileSystem();
     if (disk === null) return context.skip('no file system may be mounted');

@@ -15,7 +15,7 @@ const HERE = { 'svc-node-grpc-address': '127.0.0.1:50056' };
 const managed = (level: string): string =>
   `apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {observability: {logging: {level: ${level}}}}\n`;
 
-describe('a controller that asks its nodes for join tokens', { timeout: 180_000 }, () => {
+describe('a controller that asks its nodes for join tokens', { timeout: 300_000 }, () => {
   let directory = '';
   let node: NodeProcess;
   let url = '';

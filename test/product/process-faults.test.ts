@@ -25,7 +25,7 @@ async function end(node: ProductNode): Promise<number> {
   return performance.now() - began;
 }
 
-describe('a fault that nothing handles', { timeout: 180_000 }, () => {
+describe('a fault that nothing handles', { timeout: 300_000 }, () => {
   for (const [kind, name] of [
     ['rejection', 'unhandledRejection'],
     ['exception', 'uncaughtException'],

@@ -35,7 +35,7 @@ touch begun
 while :; do sleep 0.1; done
 `;
 
-describe('programs in a sandbox, on a running node', { ...(await needsSandbox()), timeout: 180_000 }, () => {
+describe('programs in a sandbox, on a running node', { ...(await needsSandbox()), timeout: 300_000 }, () => {
   let scene: AgentNode;
   before(async () => {
     scene = await AgentNode.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });

@@ -11,7 +11,7 @@ const linesOf = async (file: string): Promise<number> =>
     () => 0,
   );
 
-describe('a node killed with kill -9 in the middle of workflows', { timeout: 180_000 }, () => {
+describe('a node killed with kill -9 in the middle of workflows', { timeout: 300_000 }, () => {
   let scene: SpecWorkflowNode;
   before(async () => {
     scene = await SpecWorkflowNode.start();

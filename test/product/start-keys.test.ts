@@ -26,7 +26,7 @@ const KINDS = [
   { name: 'a workflow run', runs: '/v1/workflows/executions' },
 ] as const;
 
-describe('a key of a start', { timeout: 120_000 }, () => {
+describe('a key of a start', { timeout: 300_000 }, () => {
   let realms: Realms;
   let node: ProductNode;
   let agent: string;

@@ -141,7 +141,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
   after(() => setup?.[Symbol.asyncDispose]());
 
   test('a node that is stopped under load stops in order, and nothing is lost', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async (t) => {
     const [leaving, staying] = await setup.pair();
     const model = await leaving.deploy(agentYaml('talker'));
@@ -192,7 +192,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
   });
 
   test('a program that does not end is killed in time, and goes on elsewhere as one in doubt', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async (t) => {
     const [leaving, staying] = await setup.pair();
     const program = await setup.program(leaving, 'stubborn', STUBBORN);
@@ -217,7 +217,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
   });
 
   test('without Redis a node still stops in time, and its runs go on when Redis is back', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async (t) => {
     const node = await setup.node();
     const agent = await node.deploy(agentYaml('talker'));
@@ -233,7 +233,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     }
   });
 
-  test('a second SIGTERM ends a node at once', { timeout: 60_000 }, async () => {
+  test('a second SIGTERM ends a node at once', { timeout: 300_000 }, async () => {
     const node = await setup.node();
     const program = await setup.program(node, 'deaf', STUBBORN);
     await node.run(program, 'x');

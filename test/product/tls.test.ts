@@ -54,7 +54,7 @@ const ready = (address: string, ca: Buffer | null, withinMs: number): Promise<bo
     });
   });
 
-describe('public addresses with TLS', { timeout: 120_000 }, () => {
+describe('public addresses with TLS', { timeout: 300_000 }, () => {
   let directory = '';
   let first: Certificate;
   let second: Certificate;

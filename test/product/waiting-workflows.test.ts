@@ -16,7 +16,7 @@ const SPEC = { kernel: { passivate_after_ms: 500 }, observability: { logging: { 
 
 for (const kind of ['sqlite', 'redis'] as const satisfies readonly StoreKind[]) {
   const title = `${WAITING} workflows on ${kind} that wait for a human are in no memory, and all end when they are answered at once`;
-  test(title, { skip: storesMissing(kind), timeout: 240_000 }, async (context) => {
+  test(title, { skip: storesMissing(kind), timeout: 300_000 }, async (context) => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-waiting-'));
     const stores = await startStores(kind);
     const config = join(directory, 'svc.yaml');

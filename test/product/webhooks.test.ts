@@ -47,7 +47,7 @@ const TIMED = ['standard', 'stripe', 'slack'];
 /** Their senders take all but 2xx for a failure, and try again. */
 const ANSWERED = ['stripe', 'slack'];
 
-describe('webhooks of a node', { timeout: 120_000 }, () => {
+describe('webhooks of a node', { timeout: 300_000 }, () => {
   let node: ProductNode;
   before(async () => {
     const webhooks = [

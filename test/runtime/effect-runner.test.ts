@@ -65,7 +65,7 @@ function lossy(ledger: MemoryEffectLedger): RunnerStore {
   };
 }
 
-describe('the effect runner', { timeout: 60_000 }, () => {
+describe('the effect runner', { timeout: 300_000 }, () => {
   test('with a store that writes and then reports failure, every effect runs exactly once', async () => {
     const flaky = effect('test.flaky', async (_, { progress, attempt }) => {
       await progress(`begin ${attempt}`);

@@ -66,7 +66,7 @@ async function setup(
   }
 }
 
-describe('an effect whose store is away', { timeout: 60_000 }, () => {
+describe('an effect whose store is away', { timeout: 300_000 }, () => {
   for (const mode of ['repeatable', 'once'] as const) {
     test(`an effect whose store is down waits in the same attempt, without its place, and ends as without the outage (${mode})`, async () => {
       const store = new Store();

@@ -32,7 +32,7 @@ const Archived = fc.record({
   isNeeded: fc.integer({ min: 0, max: 4 }).map((one) => one === 0),
 });
 
-describe('retention over random runs, ages, sizes and tenants', { timeout: 120_000 }, () => {
+describe('retention over random runs, ages, sizes and tenants', { timeout: 300_000 }, () => {
   let directory: string;
   let ports: Awaited<ReturnType<typeof openStores>>;
 
@@ -117,7 +117,7 @@ describe('retention over random runs, ages, sizes and tenants', { timeout: 120_0
   });
 });
 
-describe('removals that cannot be finished', { timeout: 60_000 }, () => {
+describe('removals that cannot be finished', { timeout: 300_000 }, () => {
   let directory: string;
   let ports: Awaited<ReturnType<typeof openStores>>;
   let runtime: Runtime;

@@ -34,7 +34,7 @@ const unreadable = (where: RegExp) => (thrown: unknown) => {
 
 describe('formats of stores', () => {
   for (const kind of ['SQLite', 'Redis and FerretDB'] as const) {
-    describe(kind, { skip: kind !== 'SQLite' && noServers, timeout: 120_000 }, () => {
+    describe(kind, { skip: kind !== 'SQLite' && noServers, timeout: 300_000 }, () => {
       let location: Omit<StoreLocation, 'warn' | 'dataDir'> = {};
       let redis: Redis | null = null;
       let stop = async (): Promise<void> => {};

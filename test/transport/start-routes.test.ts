@@ -83,7 +83,7 @@ function halfOpenCall(client: Client, path: string) {
   return { ended: ended.promise, letGo: () => call.cancel() };
 }
 
-describe('ways to start a run, on a node that takes one start at a time', { timeout: 60_000 }, () => {
+describe('ways to start a run, on a node that takes one start at a time', { timeout: 300_000 }, () => {
   let at: TestNode;
   let grpc: Client;
   before(async () => {
@@ -255,7 +255,7 @@ describe('tools that start a run', () => {
   });
 });
 
-test('executions that a controller forwards are counted, and refused as overloaded', { timeout: 30_000 }, async () => {
+test('executions that a controller forwards are counted, and refused as overloaded', { timeout: 300_000 }, async () => {
   const limits = { starts_in_flight: 1, start_wait_ms: 10 };
   const admission = new Admission({ clock: new HandClock(), random: systemRandom, limits });
   const at: FleetNode = await fleetNode({ admission });

@@ -34,7 +34,7 @@ rules:
   - reply: {text: "7", usage: {input_tokens: 3, output_tokens: 1}}
 `;
 
-describe('the execution api over the kernel, SQLite and real effects', { timeout: 60_000 }, () => {
+describe('the execution api over the kernel, SQLite and real effects', { timeout: 300_000 }, () => {
   let directory: string;
   let api: ExecutionApi;
   let close: () => Promise<void>;

@@ -110,7 +110,7 @@ const PROGRAM: JsonObject = {
   runtime: { isolation: 'process' },
 };
 
-describe('the inner loop and the dispatch gateway over the kernel and SQLite', { timeout: 60_000 }, () => {
+describe('the inner loop and the dispatch gateway over the kernel and SQLite', { timeout: 300_000 }, () => {
   let directory: string;
   let script: string;
   let node: Awaited<ReturnType<typeof openNode>>;

@@ -26,7 +26,7 @@ import { ada } from './judged.ts';
 /** More often than the effect is tried again after other failures. */
 const OUTAGES = 5;
 
-describe('validators of the workspace, on a kernel with real volumes', { timeout: 60_000 }, () => {
+describe('validators of the workspace, on a kernel with real volumes', { timeout: 300_000 }, () => {
   let under: VolumesUnderTest;
   let node: Awaited<ReturnType<typeof startKernelNode>>;
   let left = 0;

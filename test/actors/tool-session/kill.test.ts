@@ -21,7 +21,7 @@ for (const kind of kinds) {
   const skip = storesMissing(kind);
   test(`a node killed while tools run: a repeatable call is run again, a once call never, each is answered once (${kind})`, {
     skip,
-    timeout: 90_000,
+    timeout: 300_000,
   }, async () => {
     const stores = await startStores(kind);
     const file = join(stores.location.dataDir, 'runs.txt');

@@ -39,7 +39,7 @@ async function runCommand(command: string, { signal }: EffectContext): Promise<J
   return { exit_code: command === 'bad' ? 1 : 0, stdout: `ran ${command}`, stderr: '', duration_ms: 1 };
 }
 
-describe('the workflow api over the kernel and SQLite', { timeout: 60_000 }, () => {
+describe('the workflow api over the kernel and SQLite', { timeout: 300_000 }, () => {
   let directory: string;
   let api: WorkflowApi;
   let close: () => Promise<void>;

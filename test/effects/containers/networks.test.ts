@@ -9,7 +9,7 @@ import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support
 
 const never = new AbortController().signal;
 
-describe('networks of containers', { ...NEEDS_PODMAN, timeout: 180_000 }, () => {
+describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => {
   let bench: PodmanUnderTest;
   before(async () => {
     bench = await podmanUnderTest();

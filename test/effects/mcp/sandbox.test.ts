@@ -14,7 +14,7 @@ import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 const SERVERS = { path: fileURLToPath(new URL('servers', import.meta.url)) };
 const SECRET = 'key-of-the-node';
 
-describe('a server in the sandbox of commands', { ...(await needsSandbox()), timeout: 120_000 }, () => {
+describe('a server in the sandbox of commands', { ...(await needsSandbox()), timeout: 300_000 }, () => {
   let directory = '';
   let sandbox: Sandbox;
   let listener: Server;

@@ -8,7 +8,7 @@ import type { Json } from '../../../runtime/json.ts';
 import { type ProgramsUnderTest, programsUnderTest, recorded, SECRETS } from '../../support/program-under-test.ts';
 import { GIT_NAMES } from '../../support/sandbox.ts';
 
-describe('program.run', { timeout: 60_000 }, () => {
+describe('program.run', { timeout: 300_000 }, () => {
   let bench: ProgramsUnderTest;
   before(async () => {
     bench = await programsUnderTest();

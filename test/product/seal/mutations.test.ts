@@ -87,7 +87,7 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
     expectRecord(trial);
   }
 
-  test('are all refused, each with its code, over REST and gRPC, and nothing runs', { timeout: 120_000 }, async () => {
+  test('are all refused, each with its code, over REST and gRPC, and nothing runs', { timeout: 300_000 }, async () => {
     const by = new Seeded(SEED);
     const kinds = Object.entries(MUTATIONS);
     const before = await at.files();

@@ -19,7 +19,7 @@ interface Note extends StoredDocument {
   readonly name: string;
 }
 
-describe('the connection to MongoDB', { skip, timeout: 60_000 }, () => {
+describe('the connection to MongoDB', { skip, timeout: 300_000 }, () => {
   let rig: OwnMongo;
   before(async () => {
     rig = await ownMongo();

@@ -50,7 +50,7 @@ function silence(sockets: readonly Socket[], context: TestContext): void {
  * Connections end here as they do when a server or a way to it goes down: all at once, and the driver hears of it one
  * by one. In between it takes a connection that is closed already for one that can be written to.
  */
-describe('connections to MongoDB that end under the driver', { skip, timeout: 90_000 }, () => {
+describe('connections to MongoDB that end under the driver', { skip, timeout: 300_000 }, () => {
   let rig: OwnMongo;
   let link: Link;
   before(async () => {

@@ -10,7 +10,7 @@ const SILENCE_MS = 1_200;
 
 it('a connection whose server sends nothing while a call waits is ended; one without calls stays', {
   skip: redisMissing() ?? false,
-  timeout: 60_000,
+  timeout: 300_000,
 }, async (test) => {
   const server = await startRedis();
   const [calling, idle] = [0, 1].map(() => new Redis(server.url, { lazyConnect: true, retryStrategy: () => null }));
@@ -38,7 +38,7 @@ it('a connection whose server sends nothing while a call waits is ended; one wit
 
 it('a link to Redis that falls silent is given up, and calls go over another one', {
   skip: redisMissing() ?? false,
-  timeout: 120_000,
+  timeout: 300_000,
 }, async (test) => {
   const server = await startRedis();
   const sockets: Socket[] = [];

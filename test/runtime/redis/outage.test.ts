@@ -98,7 +98,7 @@ function passed(ms: number): Promise<boolean> {
   return waitUntil(`${ms} ms have passed`, () => performance.now() > end);
 }
 
-describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 120_000, concurrency: 2 }, () => {
+describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_000, concurrency: 2 }, () => {
   for (const [what, away] of Object.entries(outages)) {
     it(`${what}: leases and claims that were valid hold for one more term, and then expire`, () =>
       scene(async (set) => {

@@ -78,7 +78,7 @@ function handled(lease: Lease, entries: readonly MailboxEntry[], after = 0): Com
   return { ...commitOf(lease, after, last.seq, { records: [{ address: to, record }] }), upToAt: last.at };
 }
 
-describe('a Redis that came back without its last second', { skip: redisMissing() ?? false, timeout: 60_000 }, () => {
+describe('a Redis that came back without its last second', { skip: redisMissing() ?? false, timeout: 300_000 }, () => {
   it('a rolled-back server takes no commit over entries that it lost', () =>
     scene(async (set) => {
       await set.save();

@@ -95,7 +95,7 @@ async function scene(
 
 describe('a kernel whose Redis lost its last second and then gets no new messages', {
   skip: redisMissing() ?? false,
-  timeout: 120_000,
+  timeout: 300_000,
 }, () => {
   it('messages that the store kept are handled though their holder was ahead; the log says how many actors went back', () =>
     scene(async ({ runtime, save, goBack, valueAt, warnings }) => {

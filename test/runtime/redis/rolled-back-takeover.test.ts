@@ -100,7 +100,7 @@ const toldOf = (lines: readonly string[]): (string | undefined)[] =>
 
 describe('a partition that another node took after Redis lost its last writes', {
   skip: redisMissing() ?? false,
-  timeout: 120_000,
+  timeout: 300_000,
 }, () => {
   for (const sharedLogs of [false, true]) {
     const title = sharedLogs ? 'that adopted its log' : 'that took its lease';

@@ -52,7 +52,7 @@ test('a write that fails leaves nothing of its own, and the others of its group 
 });
 
 for (const [where, threadFromRows] of Object.entries({ 'the thread of turns': undefined, 'a thread of its own': 0 })) {
-  test(`a close writes what waits, on ${where}, and ends`, { timeout: 30_000 }, async (t) => {
+  test(`a close writes what waits, on ${where}, and ends`, { timeout: 300_000 }, async (t) => {
     const documents = await opened(t, threadFromRows);
     const all = await documents.collection<Named>(NAMED);
     const puts = Array.from({ length: 600 }, (_, n) => all.put(named(`${n}`, `name ${n}`)));

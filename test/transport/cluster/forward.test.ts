@@ -27,7 +27,7 @@ const comparable = (events: readonly Record<string, unknown>[]): unknown =>
     return [event, Object.entries(fields).filter(([name]) => !/_id$|_at$/.test(name))];
   });
 
-describe('what a controller asks of a worker', { timeout: 60_000 }, () => {
+describe('what a controller asks of a worker', { timeout: 300_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
   let controller: IndependentWorker;

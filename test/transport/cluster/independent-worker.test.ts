@@ -44,7 +44,7 @@ describe('the .proto agrees with the pages of the specification', () => {
   });
 });
 
-describe('a worker written from the tables of the specification alone', { timeout: 60_000 }, () => {
+describe('a worker written from the tables of the specification alone', { timeout: 300_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
   before(async () => {

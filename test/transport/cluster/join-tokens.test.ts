@@ -9,7 +9,7 @@ import { type Answer, PageClient } from './page.ts';
 
 const HERE = { 'svc-node-grpc-address': '127.0.0.1:50056' };
 
-describe('join tokens', { timeout: 120_000 }, () => {
+describe('join tokens', { timeout: 300_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
   let aheadMs = 0;

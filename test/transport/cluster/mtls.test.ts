@@ -39,7 +39,7 @@ async function authority(directory: string, name: string) {
   return { ca, cert, key };
 }
 
-describe('the cluster port with TLS', { timeout: 60_000 }, () => {
+describe('the cluster port with TLS', { timeout: 300_000 }, () => {
   let directory: string;
   let ours: Awaited<ReturnType<typeof authority>>;
   let others: Awaited<ReturnType<typeof authority>>;

@@ -9,7 +9,7 @@ import { type Answer, type Extra, encode, PageClient } from './page.ts';
 const UUID = '7d6f1c1a-3a50-4f7b-9a55-0a4b2f1c9e01';
 const HASH = '0'.repeat(64);
 
-describe('what a node may not do', { timeout: 90_000 }, () => {
+describe('what a node may not do', { timeout: 300_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
   let member: IndependentWorker;
@@ -280,7 +280,7 @@ describe('what a node may not do', { timeout: 90_000 }, () => {
   });
 });
 
-describe('a fleet that is not open to all', { timeout: 60_000 }, () => {
+describe('a fleet that is not open to all', { timeout: 300_000 }, () => {
   test('a node needs the join token, and only to be attested', async () => {
     await using at = await fleetNode({ joinToken: 'let-me-in-please' });
     const client = new PageClient(at.address);

@@ -21,7 +21,7 @@ import { PageClient } from './page.ts';
 /** Files are looked at each 100 ms instead of each 5 s. */
 const quick = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms / 50, call) };
 
-describe('what nodes show one another is renewed while they talk', { timeout: 120_000 }, () => {
+describe('what nodes show one another is renewed while they talk', { timeout: 300_000 }, () => {
   let directory = '';
   let first: Certificate;
   let second: Certificate;

@@ -41,7 +41,7 @@ async function replayed(
   }
 }
 
-describe('a rogue worker that recorded what nodes said to one another', { timeout: 120_000 }, () => {
+describe('a rogue worker that recorded what nodes said to one another', { timeout: 300_000 }, () => {
   let aheadMs = 0;
   let at: FleetNode;
   let tap: WireTap;
@@ -179,7 +179,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
   });
 });
 
-describe('a fleet with old and new nodes', { timeout: 60_000 }, () => {
+describe('a fleet with old and new nodes', { timeout: 300_000 }, () => {
   test('an old worker works beside a new one until proofs are required', async () => {
     await using at = await fleetNode();
     const client = new PageClient(at.address);
