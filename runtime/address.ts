@@ -88,7 +88,7 @@ export function partitionOf(address: Address, layout: PoolLayout): Partition {
 /**
  * FNV-1a over the UTF-16 code units, finished as in MurmurHash3: cheap, and evenly spread for ids that differ little.
  */
-function hashOf(text: string): number {
+export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

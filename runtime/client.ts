@@ -75,8 +75,9 @@ export interface FollowOptions {
   /** After this many milliseconds without an event, null is yielded. */
   readonly heartbeatMs: number;
   /**
-   * Longest pause between two reads of the stream, milliseconds. Reads repeat because a wake-up may get lost; the pause
-   * grows while no event comes. Default 2,000; set it higher where very many clients follow at once.
+   * Longest pause between two reads of the stream, milliseconds. Reads repeat because a wake-up may get lost. Absent: every
+   * 2,000, one read for all that follow the actor. Present: this follower reads for itself, and the pause grows while no event
+   * comes; for very many callers that each follow an actor of their own.
    */
   readonly mostLookAgainMs?: number;
 }

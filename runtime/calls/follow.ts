@@ -3,11 +3,13 @@ import type { Address } from '../address.ts';
 import type { ActorClient, ActorEvent, FollowOptions } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import type { Unsubscribe } from '../leases.ts';
+import { LOOK_EVERY_MS, type Resting, type SharedLooks } from './shared-looks.ts';
 
 export interface FollowParts {
   readonly client: Pick<ActorClient, 'events' | 'read'>;
   readonly store: Pick<ActorStore, 'onEvents'>;
   readonly clock: Clock;
+  readonly looks: Pick<SharedLooks, 'rest' | 'leave'>;
   /** Decodes an event as the store holds it. */
   readonly decode: (seq: number, data: string) => ActorEvent | Promise<ActorEvent>;
   /** Names of the events that no other event follows. */
@@ -15,8 +17,6 @@ export interface FollowParts {
 }
 
 const PAGE = 256;
-/** Longest time between two reads, milliseconds. It limits the delay when a wake-up gets lost. */
-const LOOK_AGAIN_MS = 2_000;
 
 /** Events that notices carried, until they are yielded. They need not be read. */
 class News {
@@ -39,9 +39,8 @@ class News {
   }
 }
 
-/** Pause before the next read. A caller that allows longer pauses gets them as the silence grows. */
-const lookAgainMs = (silentMs: number, mostMs = LOOK_AGAIN_MS): number =>
-  Math.min(mostMs, Math.max(LOOK_AGAIN_MS, silentMs));
+/** Pause before the next read of a follower that looks for itself: it grows with the silence. */
+const lookAgainMs = (silentMs: number, mostMs: number): number => Math.min(mostMs, Math.max(LOOK_EVERY_MS, silentMs));
 
 const DONE = { value: undefined, done: true } as const;
 
@@ -51,7 +50,7 @@ const DONE = { value: undefined, done: true } as const;
  * consumer holds no more than one page and one page of events that notices carried. It is one object and no generator, since
  * thousands of callers follow at once.
  */
-export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
+export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, Resting {
   readonly #parts: FollowParts;
   readonly #address: Address;
   readonly #options: FollowOptions;
@@ -108,6 +107,14 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
     return this.#end();
   }
 
+  get seen(): number {
+    return this.#seen;
+  }
+
+  look(): void {
+    this.#resume();
+  }
+
   /** The signal was aborted. */
   handleEvent(): void {
     this.#resume();
@@ -143,12 +150,15 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
     if (this.#step === 'read') this.#step = 'consumed';
   }
 
-  /** The next page. While nothing has come, the event behind which this follower waits is read with it: it may be the last one. */
+  /**
+   * The next page. While nothing has come, and before a heartbeat, the event behind which this follower waits is read with it:
+   * it may be the last one.
+   */
   async #stored(): Promise<readonly ActorEvent[]> {
     const { client } = this.#parts;
     const [address, seen] = [this.#address, this.#seen];
     this.#behind = null;
-    if (this.#hasYielded || seen === 0) return client.events(address, seen, PAGE);
+    if ((this.#hasYielded && !this.#isSilent()) || seen === 0) return client.events(address, seen, PAGE);
     const events = await client.events(address, seen - 1, PAGE + 1);
     const [first] = events;
     if (first?.seq !== seen) return events;
@@ -157,7 +167,7 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
   }
 
   async #hasEnded(): Promise<boolean> {
-    if (!this.#hasYielded && this.#behind !== null) return this.#parts.final.has(this.#behind);
+    if (this.#behind !== null) return this.#parts.final.has(this.#behind);
     return ended(this.#parts, this.#address, this.#seen);
   }
 
@@ -177,33 +187,48 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null> {
         return false;
       }
     }
-    const isSilent = clock.monotonic() - this.#spokeAt >= this.#options.heartbeatMs;
+    const isSilent = this.#isSilent();
     // A follower that starts beyond the end of an ended actor would wait for ever. One that got an event will get the last one
     // too, unless the store lost some and the actor ended with fewer.
     if ((isSilent || !this.#hasYielded) && (await this.#hasEnded())) this.#close();
     if (this.#step !== 'consumed') return false;
     this.#step = 'silent';
-    if (isSilent) this.#spokeAt = clock.monotonic();
+    if (isSilent) this.#keepTime();
     return isSilent;
   }
 
+  #isSilent(): boolean {
+    return this.#parts.clock.monotonic() - this.#spokeAt >= this.#options.heartbeatMs;
+  }
+
+  /** A late heartbeat does not delay those after it: else all that one busy moment delayed would come together from then on. */
+  #keepTime(): void {
+    const now = this.#parts.clock.monotonic();
+    const { heartbeatMs } = this.#options;
+    this.#spokeAt = now - this.#spokeAt < 2 * heartbeatMs ? this.#spokeAt + heartbeatMs : now;
+  }
+
   #untilNews(): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock, looks } = this.#parts;
     const { heartbeatMs, mostLookAgainMs } = this.#options;
     const silentMs = clock.monotonic() - this.#spokeAt;
-    const pauseMs = Math.min(lookAgainMs(silentMs, mostLookAgainMs), Math.max(0, heartbeatMs - silentMs));
+    const leftMs = Math.max(0, heartbeatMs - silentMs);
+    const pauseMs = mostLookAgainMs === undefined ? leftMs : Math.min(lookAgainMs(silentMs, mostLookAgainMs), leftMs);
     return new Promise((resolve) => {
-      const disarm = clock.after(pauseMs, resolve);
+      const disarm = clock.after(pauseMs, () => this.#resume());
       this.#wake = () => {
         disarm();
+        looks.leave(this.#address, this);
         resolve();
       };
+      if (mostLookAgainMs === undefined) looks.rest(this.#address, this);
     });
   }
 
   #resume(): void {
-    this.#wake?.();
+    const wake = this.#wake;
     this.#wake = null;
+    wake?.();
   }
 
   #close(): void {

@@ -28,6 +28,7 @@ import { followsFrom } from './calls-of-effect.ts';
 import { EventFollower } from './follow.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
+import { SharedLooks } from './shared-looks.ts';
 
 interface MailboxClientParts {
   readonly store: ActorStore;
@@ -64,11 +65,19 @@ export class MailboxClient implements ActorClient {
   readonly #parts: MailboxClientParts;
   readonly #session: string;
   readonly #pending: PendingAsks;
+  readonly #looks: SharedLooks;
 
   constructor(parts: MailboxClientParts) {
     this.#parts = parts;
     this.#session = parts.random.uuid();
     this.#pending = new PendingAsks(parts.store, parts.clock, parts.random, this.#session);
+    this.#looks = new SharedLooks({
+      clock: parts.clock,
+      numbers: async (address, after, limit) => {
+        const partition = parts.locator.known(address) ?? (await parts.locator.locate(address));
+        return (await parts.store.readEvents(partition, address, after, limit)).map(({ seq }) => seq);
+      },
+    });
   }
 
   close(): void {
@@ -180,7 +189,8 @@ export class MailboxClient implements ActorClient {
     const { store, clock, registry } = this.#parts;
     const final = new Set<string>(registry.definitionOf(address)?.finalEvents ?? []);
     const decode = (seq: number, data: string) => this.#event(seq, data);
-    return new EventFollower({ client: this, store, clock, decode, final }, address, after, options);
+    const parts = { client: this, store, clock, looks: this.#looks, decode, final };
+    return new EventFollower(parts, address, after, options);
   }
 
   async mailbox(address: Address) {

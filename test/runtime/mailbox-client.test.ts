@@ -55,6 +55,9 @@ const messageOf = (id: string): Message => ({
   ...{ type: 'Get', payload: {} },
 });
 
+/** For followers that look for themselves. */
+const NO_LOOKS: FollowParts['looks'] = { rest: () => {}, leave: () => {} };
+
 const fresh = (kind: string) => addressOf(kind, 'acme', randomUUID());
 
 test('the same id asked several times at once is answered each time, without waiting for a recall', async () => {
@@ -164,7 +167,7 @@ test('a follower ends though the store lost the end that it waits for and the ac
     },
   };
   const decode = async (): Promise<ActorEvent> => more;
-  const parts = { client, store: node.store, clock: systemClock, decode, final: new Set(['ended']) };
+  const parts = { client, store: node.store, clock: systemClock, looks: NO_LOOKS, decode, final: new Set(['ended']) };
   const signal = AbortSignal.timeout(30_000);
   const seen: (ActorEvent | null)[] = [];
   for await (const event of new EventFollower(parts, to, 2, { signal, heartbeatMs: 50 })) seen.push(event);
@@ -222,6 +225,7 @@ test('a follower that is aborted during its last read before a pause ends withou
         return systemClock.after(delayMs, call);
       },
     },
+    looks: NO_LOOKS,
     decode: () => assert.fail('no event was carried'),
     final: new Set(['ended']),
   };
@@ -250,11 +254,13 @@ test('a follower that waits behind an event reads once at each look', async () =
         return () => {};
       },
     },
+    looks: NO_LOOKS,
     decode: () => assert.fail('no event was carried'),
     final: new Set(['ended']),
   };
   const caller = new AbortController();
-  const follower = new EventFollower(parts, fresh('counter'), 4, { signal: caller.signal, heartbeatMs: 600_000 });
+  const options = { signal: caller.signal, heartbeatMs: 600_000, mostLookAgainMs: 30_000 };
+  const follower = new EventFollower(parts, fresh('counter'), 4, options);
   assert.equal((await follower.next()).done, true);
   assert.equal(asked, 5);
 });
