@@ -237,6 +237,7 @@ export class LogSharing {
       outcome = await this.#logs.adopt(log, node, grant, leaseTtlMs, outcome.grant);
     if (outcome.kind === 'held') return outcome.remainingMs;
     if (outcome.kind === 'gone') return 0;
+    for (const partition of outcome.partitions) this.#parts.cache.begin(partition);
     const { done } = this.#read(this.#serve(outcome, outcome.partitions), outcome.tail, false);
     done
       .then(() => this.#on.read())

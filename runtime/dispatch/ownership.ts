@@ -315,6 +315,7 @@ export class OwnedPartitions {
       if (other.lease.epoch > lease.epoch) return Number.POSITIVE_INFINITY;
       this.lose(other);
     }
+    this.#options.cache.begin(partition);
     const server: LogServer<Partition> = new LogServer(
       { ...outcome, postponed: outcome.hasPostponed === true ? [partition] : [] },
       [partition],

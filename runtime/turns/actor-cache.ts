@@ -25,6 +25,8 @@ interface Held {
  */
 export class ActorCache {
   readonly #activations = new Map<Address, Held>();
+  /** How often this process took each partition. */
+  readonly #terms = new Map<Partition, number>();
   readonly #bounds: CacheBounds;
   readonly #clock: Clock;
   #bytes = 0;
@@ -43,9 +45,23 @@ export class ActorCache {
     return this.#bytes;
   }
 
+  /**
+   * Begins another term of a partition, when this process takes it from an earlier holder. Actors that were loaded in an
+   * earlier term are not found any more, and are not kept when their commit ends late: the holders in between may have
+   * changed them.
+   */
+  begin(partition: Partition): void {
+    this.#terms.set(partition, this.termOf(partition) + 1);
+  }
+
+  /** The present term of a partition. */
+  termOf(partition: Partition): number {
+    return this.#terms.get(partition) ?? 0;
+  }
+
   get(address: Address): Activation | undefined {
     const found = this.#activations.get(address);
-    if (found === undefined) return undefined;
+    if (found === undefined || !this.#isOfThisTerm(found.activation)) return undefined;
     // Inserting again keeps the map in order of use.
     this.#activations.delete(address);
     found.usedAt = this.#clock.monotonic();
@@ -55,12 +71,18 @@ export class ActorCache {
 
   /** `get` by a reader that does not use the actor: it leaves memory as if it had not been read. */
   peek(address: Address): Activation | undefined {
-    return this.#activations.get(address)?.activation;
+    const found = this.#activations.get(address)?.activation;
+    return found !== undefined && this.#isOfThisTerm(found) ? found : undefined;
+  }
+
+  #isOfThisTerm({ partition, term }: Activation): boolean {
+    return term === this.termOf(partition);
   }
 
   put(activation: Activation): void {
     const { address, size } = activation;
     this.drop(address);
+    if (!this.#isOfThisTerm(activation)) return;
     this.#activations.set(address, { activation, size, usedAt: this.#clock.monotonic() });
     this.#bytes += size;
     const { actors, bytes } = this.#bounds;

@@ -38,6 +38,8 @@ export interface Activation {
   readonly address: Address;
   /** Partition in which the actor lives. */
   readonly partition: Partition;
+  /** Term of its partition in this process under which it was loaded (`ActorCache.termOf`). */
+  readonly term: number;
   readonly tenant: string;
   readonly definition: ActorDefinition;
   record: ActorRecord;

@@ -60,14 +60,14 @@ export async function loadActivations(
 ): Promise<Loaded> {
   const { store, registry, cache } = parts;
   const activations = new Map<Address, Activation | SvcError>();
-  const missing: { address: Address; partition: Partition; definition: ActorDefinition }[] = [];
+  const missing: { address: Address; partition: Partition; term: number; definition: ActorDefinition }[] = [];
   for (const [address, partition] of actors) {
     const definition = registry.definitionOf(address);
     if (definition === undefined) continue;
     const cached = cache.get(address);
     // An actor that was cached in another partition was placed there, or is another actor with the same address.
     if (cached?.partition === partition) activations.set(address, cached);
-    else missing.push({ address, partition, definition });
+    else missing.push({ address, partition, term: cache.termOf(partition), definition });
   }
   if (missing.length === 0) return { activations, late: NONE };
   // In parallel: actors that are not in the store are read from the archive, and each of these reads may be slow.
@@ -77,8 +77,8 @@ export async function loadActivations(
         partition,
         some.map(({ address }) => address),
       );
-      const loads = some.map(async ({ address, definition }, index) => {
-        const self = { address, partition, definition };
+      const loads = some.map(async (self, index) => {
+        const { address, definition } = self;
         const mayHaveEnded = isArchived(definition) && !isNew.has(address);
         activations.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(unreadable));
       });
@@ -91,7 +91,7 @@ export async function loadActivations(
 
 async function activate(
   parts: LoadingParts,
-  self: Pick<Activation, 'address' | 'partition' | 'definition'>,
+  self: Pick<Activation, 'address' | 'partition' | 'term' | 'definition'>,
   stored: string | null,
   mayHaveEnded: boolean,
 ): Promise<Activation> {

@@ -113,7 +113,7 @@ export async function replayActor(
       continue;
     }
     const batch = batchOf(row, message, bodies, options.retry);
-    const self = { address, partition: NOWHERE, tenant, definition };
+    const self = { address, partition: NOWHERE, term: 0, tenant, definition };
     const before = record;
     batch.deliver({ seq, at, body }, message, { ...self, record, text: null, owned: false, size: 0 }, bodies);
     const { until } = options;

@@ -8,7 +8,7 @@ import { counter } from '../support/actors.ts';
 
 const named = (id: string): Address => addressOf('counter', 'acme', id);
 const activation = (id: string, size: number, partition: Activation['partition'] = 'default:0'): Activation => ({
-  ...{ address: named(id), partition, tenant: 'acme', definition: counter, text: '{}', owned: false, size },
+  ...{ address: named(id), partition, term: 0, tenant: 'acme', definition: counter, text: '{}', owned: false, size },
   record: { revision: 1, lastEvent: 0, timers: {}, effects: [], stuck: null, state: {} },
 });
 const held = (cache: ActorCache, ...ids: string[]) => ids.filter((id) => cache.get(named(id)) !== undefined);
@@ -40,4 +40,17 @@ test('an actor that grows counts with its present size, and one beyond the bound
   assert.deepEqual([held(cache, 'b', 'c'), cache.bytes], [['c'], 20]);
   cache.drop(named('c'));
   assert.deepEqual([cache.size, cache.bytes], [0, 0]);
+});
+
+test('an actor of an earlier term of its partition is not found, nor kept when its commit ends late', () => {
+  const cache = new ActorCache(systemClock, { actors: 10, bytes: 1_000, idleMs: 60_000 });
+  cache.put(activation('a', 10));
+  cache.put(activation('b', 10, 'default:1'));
+  cache.begin('default:0');
+  assert.deepEqual(held(cache, 'a', 'b'), ['b']);
+  assert.equal(cache.peek(named('a')), undefined);
+  cache.put(activation('c', 10));
+  assert.deepEqual(held(cache, 'c'), []);
+  cache.put({ ...activation('a', 10), term: cache.termOf('default:0') });
+  assert.deepEqual(held(cache, 'a', 'b'), ['a', 'b']);
 });

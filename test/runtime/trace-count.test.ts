@@ -95,7 +95,17 @@ class ActorSet {
     const text = this.#records.get(message.to) ?? null;
     const address = message.to;
     const record = text === null ? initialRecord(definition, { address, tenant, id }) : decodeRecord(definition, text);
-    const self: Activation = { address, partition: 'p:0', tenant, definition, record, text, owned: false, size: 0 };
+    const self: Activation = {
+      address,
+      partition: 'p:0',
+      term: 0,
+      tenant,
+      definition,
+      record,
+      text,
+      owned: false,
+      size: 0,
+    };
     this.last = new Batch(1_000, () => 0, retry);
     const body = JSON.stringify(message);
     this.last.deliver({ seq: this.delivered.length + 1, at: 1_000, body }, message, self, new Map());

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ActorStore } from '../../../runtime/actor-store.ts';
-import { addressOf, isSharedLog } from '../../../runtime/address.ts';
+import { addressOf, isSharedLog, type Partition, partitionOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -13,9 +13,11 @@ import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { connectClient, type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { register } from '../../chaos/register.ts';
 import { counter, job, workEffect } from '../../support/actors.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { toldPlacement } from '../../support/told-placement.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITIONS = 6;
@@ -44,12 +46,22 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     const start = async (
       bend: (store: ActorStore) => Partial<ActorStore> = () => ({}),
       settings: RuntimeParts['settings'] = {},
+      placing: Partial<Pick<RuntimeParts, 'node' | 'placement'>> = {},
     ): Promise<Runtime> => {
+      const faulty = new FaultyStore(store, { seed: 1 });
+      for (const [name, value] of Object.entries(bend(store))) Object.defineProperty(faulty, name, { value });
       const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
       await effects.open();
       return startRuntime({
-        ...{ documents, blobs, effects, node: 'node-a', definitions: [counter, job] },
-        store: Object.assign(new FaultyStore(store, { seed: 1 }), bend(store)),
+        ...{
+          documents,
+          blobs,
+          effects,
+          node: 'node-a',
+          definitions: [counter, job, register],
+          store: faulty,
+          ...placing,
+        },
         handlers: [workEffect({ begun: [], aborted: [] })],
         settings: {
           ...{ partitions: PARTITIONS, systemPartitions: 1, leaseTtlMs: TTL_MS, leaseRenewMs: RENEW_MS },
@@ -192,6 +204,66 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     await runtime.stop();
     assert.deepEqual(at.warnings, []);
     await at.close();
+  });
+
+  test('an actor that another node changed is read again, although the answer to a commit came when its partition was lost', async (t) => {
+    const at = await setup();
+    const started: Runtime[] = [];
+    t.after(async () => {
+      for (const runtime of started) await runtime.stop();
+      await at.close();
+    });
+    // Its turns send no events, whose numbers the store would check.
+    const own = Array.from({ length: 100 }, (_, n) => addressOf('register', 'acme', `r${n}`)).find(
+      (one) => partitionOf(one, { pool: 'default', partitions: PARTITIONS }) === 'default:0',
+    );
+    assert.ok(own !== undefined);
+    const swap = (node: Runtime, from: number, to: number): Promise<unknown> =>
+      node.client.ask(own, 'Swap', { from, to }, { timeoutMs: 10_000 });
+    const names = Array.from({ length: PARTITIONS }, (_, n): Partition => `default:${n}`);
+    const all: readonly Partition[] = ['system:0', ...names];
+    let wanted = all;
+    const told = toldPlacement(async () => ({ wanted: new Set(wanted), queues: ['default', 'system'] }));
+    const answer = Promise.withResolvers<void>();
+    let [isHeld, isAway] = [false, false];
+    const first = await at.start(
+      (store) => ({
+        async commit(commit, readAhead) {
+          const outcome = await store.commit(commit, readAhead);
+          if (isHeld && isSharedLog(commit.lease.log)) await answer.promise;
+          return outcome;
+        },
+        renew(leases, ttlMs) {
+          if (isAway && leases.some(({ log }) => log === 'default:0')) throw new SvcError('unavailable');
+          return store.renew(leases, ttlMs);
+        },
+      }),
+      {},
+      { placement: told.placement },
+    );
+    started.push(first);
+    await at.shared();
+    const sharedAt = await at.store.now();
+    await waitUntil('its own lease of the partition expires', async () => (await at.store.now()) > sharedAt + TTL_MS);
+    [isHeld, isAway] = [true, true];
+    assert.equal(await swap(first, 0, 1), true);
+    // A partition that leaves ends the log, which is read as soon as the answer comes.
+    wanted = all.filter((one) => one !== 'default:1');
+    told.ring();
+    const other = toldPlacement(async () => ({ wanted: new Set<Partition>(['default:0']), queues: ['default'] }));
+    const second = await at.start(() => ({}), {}, { node: 'node-b', placement: other.placement });
+    started.push(second);
+    await waitUntil('the other node has the partition', () => second.held().includes('default:0'));
+    isAway = false;
+    await waitUntil('the node knows', () => !first.held().includes('default:0'));
+    wanted = wanted.filter((one) => one !== 'default:0');
+    answer.resolve();
+    assert.equal(await swap(second, 1, 2), true);
+    await second.stop();
+    wanted = [...wanted, 'default:0'];
+    told.ring();
+    await waitUntil('the node has the partition again', () => first.held().includes('default:0'));
+    assert.deepEqual([await swap(first, 1, 3), await swap(first, 2, 3)], [false, true]);
   });
 
   test('a lease that was granted before a restart of the server joins no log: its partition has to be checked', async () => {
