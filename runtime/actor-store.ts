@@ -103,8 +103,8 @@ export interface Mailboxes {
   /** Returns the backlog of a log. A partition that shares a log has the backlog of that log. */
   backlog(log: Log): Promise<Backlog>;
   /**
-   * Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`.
-   * `missed` is called when answers may have been lost and later ones are heard again; not every store knows.
+   * Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`. `missed` is
+   * called once a broken subscription works again, because answers may have been lost; some stores never call it.
    */
   onReply(session: string, receive: (messageId: string, body: string) => void, missed?: () => void): Unsubscribe;
 }
@@ -248,9 +248,9 @@ export interface Commits {
    */
   flushOutbox(lease: Lease<Partition>): Promise<boolean>;
   /**
-   * Removes archived actors: their records and their events. `after` is the cursor at which the caller read them, so
-   * that a late copy of the call removes nothing of actors created again since. Returns false when the lease or the
-   * cursor does not match. `partition` says where the actors live when the lease is that of a shared log.
+   * Removes archived actors: their records and their events. `after` is the cursor at which the caller read them, so that a
+   * late copy of the call removes no actor that was created again. Returns false when the lease or the cursor does not match.
+   * `partition` says where the actors live when the lease is that of a shared log.
    */
   forget(lease: Lease, after: number, addresses: readonly Address[], partition?: Partition): Promise<boolean>;
 }
@@ -298,7 +298,7 @@ export interface Journal {
 export interface Directory {
   place(home: Partition, address: Address, partition: Partition): Promise<Partition>;
   locate(home: Partition, address: Address): Promise<Partition | null>;
-  /** Removes the entry if it names `partition`, the place that the caller looked at. Returns whether it was removed. */
+  /** Removes the entry if it still names `partition`. Returns whether it was removed. */
   unplace(home: Partition, address: Address, partition: Partition): Promise<boolean>;
   /**
    * Reads the entries of one home page by page, in no order. `next` asks for the following page; null means the end. An

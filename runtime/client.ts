@@ -47,7 +47,7 @@ export interface ActorSnapshot {
   readonly timers: readonly string[];
   /** Ids of its unsettled effects. */
   readonly effects?: readonly string[];
-  /** The trace that its messages go on in; absent while that was one delivery. */
+  /** The trace that the actor's next messages continue; absent while that trace has one delivery. */
   readonly trace?: string | undefined;
   /** Set while a message of the actor keeps failing (K6). */
   readonly stuck: { readonly messageType: string; readonly error: string; readonly attempts: number } | null;
@@ -84,15 +84,15 @@ export interface FollowOptions {
 
 export interface ReadOptions {
   /**
-   * The state may be the object that the actor's turns have, frozen and with members that are undefined: nothing is decoded
-   * and checked. For callers that read some fields and pass nothing on.
+   * The state may be the frozen object that the actor's turns use, with undefined members: nothing is decoded and checked. For
+   * callers that read some fields and pass nothing on.
    */
   readonly shared?: boolean;
 }
 
 /**
- * The way for transports, other modules and tests to reach actors. Every write is a message.
- * Implemented by `MailboxClient` (calls/mailbox-client.ts).
+ * Transports, other modules and tests reach actors through it. Every write is a message. Implemented by `MailboxClient`
+ * (calls/mailbox-client.ts).
  */
 export interface ActorClient {
   /** Sends a message and resolves when it is durable in the mailbox. Throws `mailbox_full` or `unavailable`. */

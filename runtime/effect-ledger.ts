@@ -64,7 +64,10 @@ export interface EffectError {
 
 const MOST_ERROR_CHARS = 300;
 
-/** Most characters of an error that was cut and then encrypted (encryption/text-cipher.ts): a cut one would not open. */
+/**
+ * Most characters of an error that was cut and then encrypted (encryption/text-cipher.ts). Cutting the encrypted text would
+ * make it unreadable.
+ */
 const MOST_ENCRYPTED_CHARS = 2_000;
 
 /** An error as the stores keep it: `CODE MESSAGE` in one line. */

@@ -30,7 +30,7 @@ export const EffectProgress = z.object({
 });
 export type EffectProgress = z.infer<typeof EffectProgress>;
 
-/** What a running effect is given, and what it may do. */
+/** Context of a running effect. */
 export interface EffectContext {
   readonly effectId: string;
   readonly attempt: number;
@@ -56,8 +56,8 @@ export interface EffectContext {
    */
   readonly signal: AbortSignal;
   /**
-   * Sends an intermediate result and resolves when it is durable; with a request that says `ahead`, when it is sure to be
-   * handled before the result, if the effect's start is written. False: the effect is no longer wanted.
+   * Sends an intermediate result and resolves when it is durable. With a request that says `ahead` it may resolve earlier: the
+   * progress is then handled before the result, if the effect's start is written. False: the effect is no longer wanted.
    */
   progress(value: Json): Promise<boolean>;
   /**
@@ -67,19 +67,19 @@ export interface EffectContext {
    */
   parked<T>(waiting: Promise<T>): Promise<T>;
   /**
-   * Waits like `parked`, for minutes and in thousands of effects at once: nothing of the run stays in memory meanwhile. The first
-   * call throws and so ends this run of the handler, which must not catch it. Once the wait has ended, the handler runs again from
-   * its beginning, in the same attempt; the same call then returns the value of the wait, or throws its error. A handler has one
-   * such wait, and what it does before is repeatable.
+   * Waits like `parked`, for minutes and in thousands of effects at once, without keeping the run in memory. The first call
+   * throws and so ends this run of the handler, which must not catch it. Once the wait has ended, the handler runs again from
+   * its beginning, in the same attempt; the same call then returns the value of the wait, or throws its error. A handler may
+   * have one such wait, and its work before the wait must be repeatable.
    */
   waitedFor(wait: HandlerWait): boolean;
   /** Set when the handler runs again after `waitedFor`. */
   readonly resumed?: { /** When the attempt began, Unix ms. */ readonly startedAtMs: number };
   /**
-   * Calls a store of this node, and calls it again, parked, for as long as that store is unavailable (`storeAway`).
-   * Rejects with the signal's reason when the effect is stopped meanwhile. Use it for calls that may be repeated and
-   * that follow work that may not be: an answer of a model or a tool is not requested again because a store was
-   * unavailable. The runner does the same with a whole handler that fails this way; see `EffectHandler`.
+   * Calls a store of this node and repeats the call, parked, while that store is unavailable (`storeAway`). Rejects with the
+   * signal's reason when the effect is stopped meanwhile. Use it for calls that may be repeated after work that may not: an
+   * unavailable store must not cause a second request to a model or a tool. The runner does the same with a whole handler that
+   * fails this way; see `EffectHandler`.
    */
   patiently<T>(call: () => Promise<T>): Promise<T>;
 }

@@ -7,7 +7,7 @@ export interface Member {
   readonly node: string;
   /** UUID of this process. A restart has another. */
   readonly incarnation: string;
-  /** What other nodes need to know about it. Opaque to the store, at most 16 KiB. */
+  /** The node's description of itself for other nodes. Opaque to the store, at most 16 KiB. */
   readonly card: string;
 }
 

@@ -16,8 +16,8 @@ export interface Delivery {
    */
   readonly fresh?: boolean;
   /**
-   * For an append: its caller goes on with the answer only, and the commit that answers is durable with all that came
-   * before it. The append itself need not be.
+   * For an append: its caller waits for the answer, and the commit that answers makes everything before it durable. The append
+   * itself need not be durable.
    */
   readonly awaited?: boolean;
   /**

@@ -48,11 +48,11 @@ export interface StoreLocation {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** What encrypts the payloads in the stores (docs/operations/payload-encryption.md). */
+/** The encryption of the payloads in the stores (docs/operations/payload-encryption.md). */
 export interface PayloadEncryption {
   /**
-   * Opens the keys, which may be in the documents: these are the plain ones, checked and open. Null: nothing is encrypted, neither
-   * what the stores hold nor what is written from now on.
+   * Opens the keys, which may be stored in these plain documents, which are checked and open. Null: neither the stored data nor
+   * later writes are encrypted.
    */
   open(documents: Documents): Promise<PayloadKeys | null>;
   /** Called before the documents are closed. */
@@ -129,7 +129,7 @@ async function openRemote(
   });
   const documents = new MongoDocuments({ uri });
   const rateLimits = new RedisRateLimits({ urls, warn: (text) => warn(text, undefined) });
-  // The node's id is in the data directory: two processes with one id would keep taking each other's leases.
+  // The data directory holds the node's id: two processes with one id would keep taking each other's leases.
   const lock = lockOn(dataDir, lockDirectory);
   const names: StoreNames = { store: 'Redis', documents: 'MongoDB' };
   const formats = new StoreFormats({ names, dataDir, store, documents });
@@ -158,8 +158,8 @@ const SAME_EVERY_MS = 10_000;
 const MOST_TEXTS = 100;
 
 /**
- * Passes on each text once in 10 s, with the number that was skipped: each connection tries several times a second while Redis is
- * away.
+ * Passes on each text once in 10 s, with the number that was skipped: each connection retries several times a second while
+ * Redis is unavailable.
  */
 export function warnSeldom(warn: StoreLocation['warn'], now: () => number): StoreLocation['warn'] {
   const texts = new Map<string, { until: number; skipped: number }>();

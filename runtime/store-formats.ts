@@ -13,7 +13,7 @@ export interface FactDocument extends StoredDocument {
 export const documentFacts = (documents: Documents): Promise<Collection<FactDocument>> =>
   documents.collection<FactDocument>({ name: 'store_facts', unique: [], indexes: [] });
 
-/** More formats than will ever exist. */
+/** Limit of a read, above the number of formats that can exist. */
 const MOST_NOTES = 1_000;
 
 const FILE = 'format.json';

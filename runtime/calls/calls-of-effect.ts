@@ -11,18 +11,18 @@ import {
   traceHeaders,
 } from '../tracing/trace-context.ts';
 
-/** The context of calls that are made now: what they follow from. */
+/** Trace and cause of the calls that are made now. */
 interface Causing {
   /** Id of the message whose turn requested the effect; null for a call from outside. */
   readonly cause: string | null;
   readonly trace: string;
-  /** The span that calls made now have as their parent. Most attempts make none, so it is a hash made when it is asked for. */
+  /** Parent span of the calls that are made now. Computed on first use, since most attempts make no call. */
   readonly span: string;
   readonly context: TraceContext | undefined;
   hasEnded: boolean;
-  /** Absent for a call from outside, whose spans are not this node's. */
+  /** Absent for a call from outside: this node does not export its spans. */
   readonly effect?: { readonly tenant: string; readonly sink: SpanSink | null };
-  /** Calls of other systems so far. */
+  /** Number of calls to other systems so far. */
   calls: number;
 }
 
@@ -33,7 +33,7 @@ const current = (): Causing | undefined => {
   return running === undefined || running.hasEnded ? undefined : running;
 };
 
-/** An attempt of an effect, and where its spans go. */
+/** An attempt of an effect, and the sink of its spans. */
 interface Attempt {
   readonly cause: string;
   readonly trace: string;
@@ -45,9 +45,9 @@ interface Attempt {
 }
 
 /**
- * Runs the work of an effect. Calls of actors that it makes carry on the trace of the turn that requested it, with the
- * turn's message as their cause, so that a child that an effect starts is part of the trace of its parent. What the work
- * has begun and not ended, a connection for example, is not part of it later.
+ * Runs the work of an effect. Calls of actors that it makes continue the trace of the turn that requested it, with the turn's
+ * message as their cause, so that a child that an effect starts is part of its parent's trace. Calls that the work makes after
+ * it has ended, for example on an open connection, are not.
  */
 export function asEffectOf<T>(of: Attempt, work: () => Promise<T>): Promise<T> {
   return under(
@@ -121,7 +121,7 @@ export function outgoingTrace(): TraceHeaders | null {
   return running?.effect === undefined ? null : traceHeaders(running.trace, running.span, running.context);
 }
 
-/** A call of another system by an effect, which gets a span of its own. */
+/** A call of another system by an effect, with a span of its own. */
 interface SpannedCall {
   readonly name: string;
   readonly kind: EndedSpan['kind'];

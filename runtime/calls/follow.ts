@@ -12,16 +12,16 @@ export interface FollowParts {
   readonly looks: Pick<SharedLooks, 'rest' | 'leave'>;
   /** Decodes an event as the store holds it. */
   readonly decode: (seq: number, data: string) => ActorEvent | Promise<ActorEvent>;
-  /** Names of the events that no other event follows. */
+  /** Names of final events, which end the stream. */
   readonly final: ReadonlySet<string>;
 }
 
 const PAGE = 256;
 
-/** Events that notices carried, until they are yielded. They need not be read. */
+/** Events that came with notices and were not yielded yet. They need not be read from the store. */
 class News {
   #events: { readonly seq: number; readonly data: string }[] = [];
-  /** A notice came without its events, or too many wait: they are read. */
+  /** False: a notice came without its events, or too many wait, so the events must be read from the store. */
   #isWhole = true;
 
   add(append: EventAppend | undefined): void {
@@ -45,10 +45,10 @@ const lookAgainMs = (silentMs: number, mostMs: number): number => Math.min(mostM
 const DONE = { value: undefined, done: true } as const;
 
 /**
- * Follows an actor's events from behind `after` (R1): first the existing ones, then new ones, up to a final event.
- * Yields null after about every `heartbeatMs` of silence. It reads a page at a time and only on demand, so a slow
- * consumer holds no more than one page and one page of events that notices carried. It is one object and no generator, since
- * thousands of callers follow at once.
+ * Follows an actor's events from behind `after` (R1): first the existing ones, then new ones, up to a final event. Yields null
+ * after about every `heartbeatMs` of silence. It reads a page at a time and only on demand, so a slow consumer holds no more
+ * than one page and one page of events that notices carried. It is an object instead of a generator, because thousands of
+ * callers follow at once.
  */
 export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, Resting {
   readonly #parts: FollowParts;
@@ -150,10 +150,7 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     if (this.#step === 'read') this.#step = 'consumed';
   }
 
-  /**
-   * The next page. While nothing has come, and before a heartbeat, the event behind which this follower waits is read with it:
-   * it may be the last one.
-   */
+  /** Reads the next page. Until an event was yielded, and before a heartbeat, it also reads event `#seen`, which may be final. */
   async #stored(): Promise<readonly ActorEvent[]> {
     const { client } = this.#parts;
     const [address, seen] = [this.#address, this.#seen];
@@ -171,7 +168,7 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     return ended(this.#parts, this.#address, this.#seen);
   }
 
-  /** What follows a page that was consumed; true with a heartbeat. */
+  /** Decides the next step after a consumed page. True: a heartbeat is due. */
   async #rests(): Promise<boolean> {
     const { clock } = this.#parts;
     const read = this.#page.length;
@@ -180,16 +177,16 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
       this.#spokeAt = clock.monotonic();
       const isFirst = !this.#hasYielded;
       this.#hasYielded = true;
-      // A short page means that there was nothing behind it, and a later event has woken this follower. That does not
-      // hold for the first page, which was read before the subscription was sure.
+      // A short page means that there was nothing behind it, and a later event has woken this follower. That does not hold for
+      // the first page, which was read before the subscription was confirmed.
       if (isFirst || read >= PAGE) {
         this.#step = 'read';
         return false;
       }
     }
     const isSilent = this.#isSilent();
-    // A follower that starts beyond the end of an ended actor would wait for ever. One that got an event will get the last one
-    // too, unless the store lost some and the actor ended with fewer.
+    // A follower that starts beyond the end of an ended actor would wait for ever. One that got an event also gets the final
+    // one, unless the store lost some and the actor ended with fewer.
     if ((isSilent || !this.#hasYielded) && (await this.#hasEnded())) this.#close();
     if (this.#step !== 'consumed') return false;
     this.#step = 'silent';

@@ -58,7 +58,7 @@ const IN_TURNS_CHARS = 64 * 1024;
  */
 const STORE_AWAY_MS = 1_500;
 
-/** `ActorClient` over an `ActorStore`: the way to actors for transports, other modules and tests. */
+/** `ActorClient` over an `ActorStore`: transports, other modules and tests reach actors through it. */
 export class MailboxClient implements ActorClient {
   /** The stored text of each snapshot. */
   readonly #texts = new WeakMap<ActorSnapshot, string>();
@@ -106,8 +106,8 @@ export class MailboxClient implements ActorClient {
   }
 
   /**
-   * Sends a recorded message again, as one that the recorded message caused: same payload, identity and trace, answered
-   * to no caller. With the same `id` it is handled once.
+   * Sends a recorded message again, as one that the recorded message caused: same payload, identity and trace; no caller gets
+   * its answer. With the same `id` it is handled once.
    */
   async repeat({ to, from, type, payload, identity, ...recorded }: Message, id: string): Promise<void> {
     const { id: cause, trace, traceContext } = recorded;
@@ -255,7 +255,7 @@ export class MailboxClient implements ActorClient {
     const taken = await this.#retry(deadline, signal, async () => {
       const ageMs = clock.monotonic() - sentAt;
       const [outcome] = await store.append(partition, deliveries, mailboxBound, ageMs);
-      if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
+      if (outcome === undefined) throw new SvcError('internal', 'the store returned no outcome');
       if (outcome.kind === 'full') {
         throw new SvcError('mailbox_full', `the actor has ${outcome.depth} waiting messages`, {
           retryAfterMs: 1_000,
@@ -264,7 +264,7 @@ export class MailboxClient implements ActorClient {
       return outcome;
     });
     if (taken.kind !== 'late') return taken;
-    const text = 'the store was away for so long that it may have taken the message and forgotten it since';
+    const text = 'the store was unavailable for so long that it may have accepted the message and forgotten its id';
     throw new SvcError('unavailable', text, { store: 'actors' });
   }
 
@@ -272,7 +272,7 @@ export class MailboxClient implements ActorClient {
     return this.#retry(deadline, signal, () => this.#parts.locator.locate(to));
   }
 
-  /** Repeats a store call while the store is unavailable, for a moment: callers are not kept waiting for it. */
+  /** Repeats a store call for a short time while the store is unavailable. */
   async #retry<T>(deadline: number, signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const { clock, random } = this.#parts;
     const until = Math.min(deadline, clock.monotonic() + STORE_AWAY_MS);

@@ -6,9 +6,9 @@ import type { Unsubscribe } from '../leases.ts';
 import type { Message } from '../message.ts';
 import type { Random } from '../random.ts';
 
-/** How often the store is asked for a reply, milliseconds. It limits the delay when a published reply gets lost. */
+/** How often the store is queried for a reply, milliseconds. It limits the delay when a published reply gets lost. */
 const RECALL_MS = 1_000;
-/** Within this time the store is asked for all replies that may have been lost together. */
+/** Queries for replies that may have been lost together are spread over this time, milliseconds. */
 const SPREAD_MS = 300;
 /** One timer checks all waiting asks, because a timer for each would cost more than the ask. */
 const LOOK_EVERY_MS = 100;
@@ -75,7 +75,7 @@ export class PendingAsks {
     this.#unsubscribe = store.onReply(session, receive, () => this.#recallSoon());
   }
 
-  /** Ends the asks that wait, and each that comes later: their answers are not heard any more. */
+  /** Rejects the waiting asks and all later ones, because this client receives no more answers. */
   close(): void {
     this.#isClosed = true;
     this.#unsubscribe();
@@ -113,7 +113,7 @@ export class PendingAsks {
     return { answer, appended, end };
   }
 
-  /** Ends asks whose time is over, and asks the store for answers whose publication may have been lost. */
+  /** Ends asks whose deadline has passed, and queries the store for answers whose publication may have been lost. */
   #look(): void {
     const now = this.#clock.monotonic();
     for (const ask of this.#asks.values()) {
@@ -126,7 +126,7 @@ export class PendingAsks {
     this.#cancelLook = this.#asks.size === 0 ? null : this.#clock.after(LOOK_EVERY_MS, () => this.#look());
   }
 
-  /** Replies may have been lost: the store is asked for them before its time, for all within a moment. */
+  /** Queries the store soon for all replies, because their publications may have been lost. */
   #recallSoon(): void {
     const now = this.#clock.monotonic();
     for (const ask of this.#asks.values())

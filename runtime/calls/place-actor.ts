@@ -6,7 +6,7 @@ import { SvcError } from '../errors.ts';
 import { type Locator, type Placement, poolOfTags } from '../locator.ts';
 import type { Members } from '../members.ts';
 
-/** Most pools, `default` and `system` included. */
+/** Maximum number of pools, `default` and `system` included. */
 const MOST_POOLS = 256;
 
 /** The partitions that this process serves. */
@@ -45,15 +45,15 @@ export async function placeActor(parts: PlacingParts, address: Address, wish: Pl
 }
 
 /**
- * Defines a pool when the first actor with its tags is placed. Later calls use the stored size. Throws
- * `failed_precondition` beyond the most pools: each pool costs its nodes leases, and tags come from manifests.
+ * Defines a pool when the first actor with its tags is placed. Later calls use the stored size. Throws `failed_precondition`
+ * when the maximum number of pools exists: each pool costs its nodes leases, and tags come from manifests.
  */
 async function knowPool({ store, registry, tagPoolPartitions, placement }: PlacingParts, pool: string): Promise<void> {
   if (registry.knows(pool)) return;
   const pools = await store.pools();
   const known = pools.some((layout) => layout.pool === pool);
   if (!known && pools.length >= MOST_POOLS) {
-    const text = `the fleet has work for ${MOST_POOLS} sets of tags, which is the most: use one of those`;
+    const text = `the fleet has ${MOST_POOLS} pools, which is the maximum: use a set of tags that has a pool`;
     throw new SvcError('failed_precondition', text, { field: 'target_tags' });
   }
   registry.learn({ pool, partitions: await store.definePool(pool, tagPoolPartitions) });

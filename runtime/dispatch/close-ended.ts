@@ -29,15 +29,15 @@ const LOOK_AGAIN_MS = 500;
 /** Failures of one log from one warning to the next: a node may wait with hundreds of logs for one archive. */
 const WARN_EVERY = 20;
 
-/** Actors of each partition of which documents have a later state than the store. */
+/** Actors of each partition whose documents have a later state than the store. */
 type Ahead = Map<Partition, Set<Address>>;
 
 const older = (closed: number): SvcError =>
   new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
 
 /**
- * Calls `closeEnded` until the archive answers or `isOver`. Returns how many actors of each partition went back, as far
- * as documents know; null when the lease is lost.
+ * Calls `closeEnded` until the archive answers or `isOver`. Returns how many actors of each partition the documents have in a
+ * later state; null when the lease is lost.
  */
 export async function closeEndedWithRetry(
   parts: CloseParts & Pick<KernelParts, 'clock'>,
@@ -107,7 +107,7 @@ async function lookedIn({ store, registry }: CloseParts, partition: Partition): 
   return { partition, open, addresses };
 }
 
-/** The ended actors of these partitions. The documents are asked once for many actors, whatever partition they are in. */
+/** The ended actors of these partitions. One query of the documents covers many actors of any partition. */
 async function endedIn(
   parts: CloseParts,
   looked: readonly Looked[],
@@ -158,7 +158,7 @@ async function close(
   return removed.length;
 }
 
-/** The revision of a record; of an actor without one it counts as the latest, since nothing of it went back. */
+/** The revision of a record. An actor without a record counts as the latest, since it lost nothing. */
 const revisionOf = (kept: KeptActor | undefined): number => readOf(kept)?.record.revision ?? Number.POSITIVE_INFINITY;
 
 /** The actors that the archive has as ended, with the revision at which they ended. */

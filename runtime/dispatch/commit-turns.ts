@@ -139,8 +139,8 @@ const FIRST_DELAY_MS = 20;
 const MOST_DELAY_MS = 1_000;
 
 /**
- * Repeats a commit whose outcome is unknown; the store recognises one that happened (actor-store.ts). When this process
- * stops serving the partition, the next holder finds the truth in the store.
+ * Repeats a commit whose outcome is unknown; the store recognises one that happened (actor-store.ts). When this process stops
+ * serving the partition, the next holder reads the outcome from the store.
  */
 async function commitWithRetry(
   { store, clock, batchLimit, counts }: CommitParts,

@@ -16,10 +16,7 @@ export interface LeaseTaking {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/**
- * Acquires a lease that is free, or held by a node that is known to be gone: the rest of that lease is not waited for
- * (P2).
- */
+/** Acquires a lease that is free, or held by a node that is known to be gone, without waiting for that lease to expire (P2). */
 export async function takeLease(parts: LeaseTaking, partition: Partition): Promise<AcquireOutcome> {
   const { store, node, random, leaseTtlMs, placement } = parts;
   const grant = random.uuid();

@@ -299,7 +299,7 @@ export class LogServer<L extends Log = Log> {
     return slow === null ? Promise.resolve() : takePostponed(this.#parts, partitions, slow, isOver);
   }
 
-  /** Waits while the most messages that are allowed are postponed. */
+  /** Waits while the number of postponed messages is at its limit. */
   async #makeRoom(): Promise<void> {
     await this.#order.runBetween();
     while (this.#batches.slow?.isFull === true && !this.#lost && !this.#draining()) {

@@ -14,7 +14,7 @@ export class PartitionSweeps {
   readonly #pending = new Set<Partition>();
   /** Jobs that were given to the queue since the lease was taken. */
   readonly #handed = new Map<Partition, Map<string, HandedOver>>();
-  /** How many of the next sweeps may pass by a partition in which nothing is due before. */
+  /** How many of the next sweeps skip a partition, because nothing in it is due before. */
   readonly #resting = new Map<Partition, number>();
 
   constructor(
@@ -52,7 +52,10 @@ export class PartitionSweeps {
     this.#resting.delete(partition);
   }
 
-  /** Sweeps the noted partitions that do not rest. `died` is an incarnation that ended, whose jobs may be stuck: none rests then. */
+  /**
+   * Sweeps the noted partitions, without those that are skipped now. `died` is an incarnation that ended: its jobs may be
+   * stuck, so no partition is skipped then.
+   */
   async sweep(died?: string): Promise<void> {
     for (const partition of [...this.#pending]) {
       if (died === undefined && this.#rests(partition)) continue;
@@ -197,7 +200,7 @@ interface SweepOptions {
 
 const AHEAD_MS = 2_000;
 
-/** Most sweeps in a row that pass by a partition. An effect that its runner gave back without a word waits for so long. */
+/** Most sweeps in a row that skip a partition: the longest delay of an effect whose runner gave it back without queueing it. */
 const MOST_REST = 4;
 
 const AT_ONCE = 64;
@@ -280,7 +283,7 @@ function handOvers(
   return [...first, ...again.slice(0, Math.max(LEAST_AGAIN, Math.ceil(rows.length / AGAIN_PARTS)))];
 }
 
-/** How many of the next sweeps would find nothing to do: none while an effect waits for a runner. */
+/** How many of the next sweeps would find nothing to do: 0 while an effect waits for a runner. */
 function restOf(rows: readonly EffectRow[], now: number, isLive: (runner: string) => boolean): number {
   let quietMs = MOST_REST * AHEAD_MS;
   for (const row of rows) {

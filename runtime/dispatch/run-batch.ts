@@ -124,7 +124,10 @@ export class BatchRun {
     return this.#taken.flatMap(({ entry, message }) => (isReadable(message) && isCounted(entry) ? [message] : []));
   }
 
-  /** Whether it takes large messages: to decode them, to run their turns and to encode these are turns of the event loop each. */
+  /**
+   * Whether it takes large messages. Decoding them, running their turns and encoding the results then each get a turn of the
+   * event loop.
+   */
   get hasLarge(): boolean {
     return this.first.some(({ body }) => isSpilled(body));
   }

@@ -12,7 +12,7 @@ interface ServedBeforeParts {
 interface Before {
   readonly lease: Lease<Partition>;
   readonly progress: Progress;
-  /** The store was asked, and had lost nothing until then. */
+  /** The store was asked and had lost nothing until then. */
   isAsked: boolean;
 }
 

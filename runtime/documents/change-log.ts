@@ -15,8 +15,8 @@ export interface Change {
 }
 
 /**
- * A place in the changes of a tenant, which are numbered 1, 2, 3 … `mark` tells two changes of the same number apart:
- * documents that were restored from a backup may give a number twice.
+ * A position in the changes of a tenant, which are numbered 1, 2, 3 … `mark` tells two changes of the same number apart:
+ * documents that were restored from a backup may assign a number twice.
  */
 export interface Place {
   readonly n: number;
@@ -45,11 +45,11 @@ const CHANGES: CollectionSpec = { name: 'changes', unique: [], indexes: [] };
 const DIGITS = 15;
 /** Most changes in one document. */
 const MOST_TOGETHER = 500;
-/** Changes of a tenant that are kept; a reader further behind reads its lists again. */
+/** Changes of a tenant that are kept. A reader that is further behind reads its lists again. */
 const KEPT = 20_000;
-/** How often old changes are removed while as many new ones come as are kept. */
+/** Number of removals of old changes while `KEPT` new ones are appended. */
 const TRIMS = 20;
-/** Documents that one read returns at most. */
+/** Most documents that one read returns. */
 const PAGE = 50;
 /** Attempts to take the next number. One fails only when another node took that number. */
 const TRIES = 40;
@@ -68,9 +68,8 @@ interface ChangeLogParts {
 }
 
 /**
- * The changes of list documents of each tenant, in one gap-free order for all nodes (docs/decisions/0038-the-feed.md).
- * A change is appended after its document is written, so who reads the change reads a document that has it. A change
- * may be there twice.
+ * The changes of list documents of each tenant, in one gap-free order for all nodes (docs/decisions/0038-the-feed.md). A change
+ * is appended after its document is written, so a reader of the change finds it in the document. A change may occur twice.
  */
 export class ChangeLog {
   readonly #documents: Collection<ChangesDocument>;
@@ -89,7 +88,7 @@ export class ChangeLog {
     this.#parts = parts;
   }
 
-  /** Resolves when the changes are durable. Throws `unavailable`: then they may be there, and are to be appended again. */
+  /** Resolves when the changes are durable. Throws `unavailable` when they may or may not be written: append them again. */
   async append(tenant: string, changes: readonly Change[]): Promise<void> {
     for (let from = 0; from < changes.length; from += MOST_TOGETHER) {
       const some = changes.slice(from, from + MOST_TOGETHER);
@@ -108,7 +107,7 @@ export class ChangeLog {
     };
   }
 
-  /** The place of the newest change. */
+  /** The position of the newest change. */
   async end(tenant: string): Promise<Place> {
     const [newest] = await this.#documents.find({ tenant, sort: [['id', 'desc']], limit: 1 });
     if (newest === undefined) return { n: 0, first: 0, mark: '' };
@@ -117,16 +116,16 @@ export class ChangeLog {
   }
 
   /**
-   * Returns the next changes behind a place, oldest first; fewer than there are when there are many. `gone`: the place
-   * is no longer there, since it is too old or the documents were restored.
+   * Returns the next changes behind a position, oldest first, at most about a page. `gone`: the position no longer exists,
+   * because it is too old or the documents were restored.
    */
   async read(tenant: string, after: Place): Promise<readonly PlacedChange[] | 'gone'> {
     const page = await this.#page(tenant, after);
-    // A reader may meet a number before the one below it, which was written a moment earlier. The second look finds it.
+    // A read may find a change but not the one before it, which was written a moment earlier. The second read finds both.
     return page ?? (await this.#page(tenant, after)) ?? 'gone';
   }
 
-  /** Null when what follows the place is not there. */
+  /** Null when the change behind the position is missing. */
   async #page(tenant: string, { n, first, mark }: Place): Promise<readonly PlacedChange[] | null> {
     const where = { id: { gte: idOf(Math.max(1, first)) } };
     const found = await this.#documents.find({ tenant, where, sort: [['id', 'asc']], limit: PAGE });

@@ -85,7 +85,7 @@ function comparisonsOf(field: string, condition: Condition): Comparison[] {
     ranges.push({ field, kind: 'range', operator, value });
   }
   const known = ranges.length === Object.keys(condition).length;
-  if (ranges.length === 0 || !known) refuse(field, `the condition on ${field} knows in, gt, gte, lt and lte only`);
+  if (ranges.length === 0 || !known) refuse(field, `the condition on ${field} supports in, gt, gte, lt and lte only`);
   return ranges;
 }
 

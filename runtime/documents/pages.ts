@@ -48,8 +48,8 @@ export const tokenOf = (what: unknown, position: Position): string =>
   Buffer.from(JSON.stringify([FORMAT, digestOf(what), ...position])).toString('base64url');
 
 /**
- * The position in a token; undefined without a token. It is a place in what the caller may see, never a right. `field`
- * names the token in errors.
+ * The position in a token; undefined without a token. It only selects a part of what the caller may see and grants no access.
+ * `field` names the token in errors.
  */
 export function readToken(
   what: unknown,

@@ -44,8 +44,8 @@ const DONE: JobOutcome = { kind: 'done' };
 const ENDS = { done: 'done', failed: 'failed', inDoubt: 'in_doubt' } as const;
 
 /**
- * The attempt is no longer the current one. The job comes back at once, and the record decides what follows: the effect may be
- * open in a store that was set back, while the queue, which still had this job, refused to take it again.
+ * The attempt is no longer the current one. The job comes back at once, and the record decides what follows: after the store
+ * returned to an older state the effect may be open, while the queue, which still had this job, refused to queue it again.
  */
 const CLAIMED_ANEW: JobOutcome = { kind: 'later', delayMs: 0 };
 
@@ -62,16 +62,16 @@ export class EffectAttempt {
   readonly #giveUp: AbortSignal;
   /** Set for an attempt that runs ahead of the commit that opens its effect. */
   readonly #committed: Promise<boolean> | undefined;
-  /** Made when a handler or a wait first wants it: most attempts end without. */
+  /** Created on first use, since most attempts need none. */
   #aborting: AbortController | null = null;
   readonly #begunAt: number;
   #cause: AbortCause | null = null;
   /** Resolves when a handler ignores its signal for too long, so that the runner goes on without it. */
   readonly #overdue = Promise.withResolvers<Ending>();
-  /** Which place the attempt occupies: the queue's until it has parked. */
-  #place: 'queue' | 'parking' | 'none' = 'queue';
+  /** The slot that the attempt occupies: the queue's until it has parked. */
+  #slot: 'queue' | 'parking' | 'none' = 'queue';
   readonly #hasParked = Promise.withResolvers<void>();
-  /** The error of a store of this node whose absence keeps the work from beginning; null when none does. */
+  /** The error of an unavailable store because of which the work has not begun; null when there is none. */
   #keptFromBeginning: SvcError | null = null;
 
   constructor(
@@ -113,10 +113,10 @@ export class EffectAttempt {
   }
 
   get hasLeftQueue(): boolean {
-    return this.#place !== 'queue';
+    return this.#slot !== 'queue';
   }
 
-  /** Resolves when the attempt has left the queue's place for good. */
+  /** Resolves when the attempt has left the queue's slot for good. */
   get hasParked(): Promise<void> {
     return this.#hasParked.promise;
   }
@@ -162,7 +162,7 @@ export class EffectAttempt {
     } finally {
       cancelTimeout();
       renewing.stop();
-      this.#leavePlace();
+      this.#leaveSlot();
     }
   }
 
@@ -187,14 +187,17 @@ export class EffectAttempt {
     return Promise.race([this.#guard(() => this.#untilEnded(handler, renewing)), this.#overdue.promise]);
   }
 
-  /** Runs the handler, and again after its wait or each time that it could not begin because a store of this node was unavailable. */
+  /**
+   * Runs the handler. Runs it again after its wait, and each time that it could not begin because a store of this node was
+   * unavailable.
+   */
   async #untilEnded(handler: EffectHandler, renewing: Renewing): Promise<Json> {
     let waited: Waited | undefined;
     for (let tries = 0; ; tries += 1) {
       const run = await this.#ran(handler, renewing, tries, waited);
       if (run.kind === 'ended') return run.value;
       if (run.kind === 'again') continue;
-      // Thousands of effects wait here: they hold nothing but this loop.
+      // Thousands of effects wait here, so they keep nothing but this loop in memory.
       waited = await this.#park(run.until, renewing);
       this.#signal.throwIfAborted();
     }
@@ -282,9 +285,9 @@ export class EffectAttempt {
 
   async #park<T>(waiting: Promise<T>, renewing: Renewing): Promise<T> {
     const { counts, parking } = this.#shared;
-    if (this.#place === 'none' || !parking.enter()) return waiting;
-    this.#leavePlace();
-    this.#place = 'none';
+    if (this.#slot === 'none' || !parking.enter()) return waiting;
+    this.#leaveSlot();
+    this.#slot = 'none';
     this.#hasParked.resolve();
     counts.running -= 1;
     counts.parked += 1;
@@ -292,18 +295,18 @@ export class EffectAttempt {
     try {
       return await waiting;
     } finally {
-      if (await parking.goOn(this.#signal)) this.#place = 'parking';
+      if (await parking.goOn(this.#signal)) this.#slot = 'parking';
       counts.parked -= 1;
       counts.running += 1;
       renewing.often();
-      // The result is no longer waited for, so the place is free.
-      if (this.#ended) this.#leavePlace();
+      // The attempt ended meanwhile, so its slot is free.
+      if (this.#ended) this.#leaveSlot();
     }
   }
 
-  #leavePlace(): void {
-    if (this.#place !== 'parking') return;
-    this.#place = 'none';
+  #leaveSlot(): void {
+    if (this.#slot !== 'parking') return;
+    this.#slot = 'none';
     this.#shared.parking.leave();
   }
 
@@ -340,7 +343,7 @@ export class EffectAttempt {
 
   #interrupted(): Promise<JobOutcome> {
     if (!this.givesBack) return this.#settle({ kind: 'in_doubt' }, 'inDoubt');
-    // It was ended by this node, it did not fail.
+    // The node ended the attempt; the work did not fail.
     this.#error = null;
     return this.#reopen(0);
   }

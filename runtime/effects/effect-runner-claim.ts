@@ -12,13 +12,13 @@ import type { EffectParking, StoreOutages, StoreProbe } from './store-outages.ts
 
 /** A claim that is being renewed. */
 export interface Renewing {
-  /** Renews for a longer term and less often from now on, because the effect waits without a place. */
+  /** Renews for a longer term and less often from now on, because the effect waits without a slot. */
   seldom(): void;
   often(): void;
   stop(): void;
 }
 
-/** Thousands of parked effects renew their claims. Those of this time do it at one moment, and so by one call of the store. */
+/** Parked effects whose renewals are due within this time renew together, in one call of the store. */
 const TOGETHER_MS = 100;
 
 const together = (at: number): number => Math.ceil(at / TOGETHER_MS) * TOGETHER_MS;
@@ -161,11 +161,11 @@ export interface EffectRunnerOptions {
   /** How long a claim lasts for handlers that are `lasting`. */
   readonly lastingClaimTtlMs?: number;
   /**
-   * How long a claim lasts for effects that wait without a place. A runner that is known to be gone is not waited for.
+   * How long a claim lasts for effects that wait without a slot. The claim of a runner that is known to be gone ends at once.
    */
   readonly parkedClaimTtlMs?: number;
   readonly parkedRenewEveryMs?: number;
-  /** Most effects that wait without a place at a time. Further ones wait in their places. */
+  /** Most effects that wait without a slot at a time. Further ones keep their slots while they wait. */
   readonly mostParked?: number;
   /** How long `stop` lets `once` effects finish before they are recorded as in doubt. */
   readonly stopGraceMs?: number;
@@ -219,7 +219,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
 export interface RunnerCounts {
   /** Effects that run now. */
   running: number;
-  /** Effects that wait without a place now. */
+  /** Effects that wait without a slot now. */
   parked: number;
   started: number;
   done: number;

@@ -54,7 +54,7 @@ export class EffectReport {
   #hasProgressed = false;
   #isHolding: boolean;
   #held: Promise<Delivery>[] = [];
-  /** Resolves when what was held has gone where it belongs. */
+  /** Resolves when the held progress was sent. */
   readonly #heldSent: Promise<boolean>;
   #last: Promise<boolean>;
 
@@ -241,7 +241,7 @@ export type Ran =
   | { readonly kind: 'waits'; readonly until: Promise<Waited> }
   | { readonly kind: 'again' };
 
-/** Begins a wait; how it ends is a value, so that a wait that fails is not a failure of who waits. */
+/** Begins a wait. The outcome is a value, so that a failed wait does not reject. */
 export function settled(wait: HandlerWait, signal: AbortSignal): Promise<Waited> {
   const failed = (error: unknown): Waited => ({ ok: false, error });
   try {

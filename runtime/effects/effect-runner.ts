@@ -319,8 +319,8 @@ export class EffectRunner {
   }
 
   /**
-   * The queue has forgotten the job of a parked attempt. Without this the sweep would find the effect, up to ten seconds later, as
-   * it does when this node stops or the queue is away.
+   * Queues the job of a parked attempt again, because the queue no longer has it. When this node stops or the queue is
+   * unavailable, the sweep finds the effect instead, up to ten seconds later.
    */
   async #queueAgain(job: EffectJob, delayMs: number): Promise<void> {
     if (this.#stopping !== null) return;

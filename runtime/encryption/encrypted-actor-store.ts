@@ -16,7 +16,10 @@ import type { SharedLogs } from '../leases.ts';
 import type { Delivery, MailboxEntry } from '../message.ts';
 import type { TextCipher } from './text-cipher.ts';
 
-/** What a text is used for; it opens nowhere else. Messages move between mailboxes, timers and effects, so they share one. */
+/**
+ * Purpose of a text, which its encryption authenticates. Messages move between mailboxes, timers and effects, so they share
+ * one.
+ */
 const MESSAGE = 'message';
 const REPLY = 'reply';
 const JOURNAL = 'journal';
@@ -26,9 +29,9 @@ const effectUse = (id: string): string => `effect ${id}`;
 const effectErrorUse = (id: string): string => `effect error ${id}`;
 
 /**
- * An actor store whose bodies, records, events, effects and journal are encrypted before they reach the adapter. Addresses, ids,
- * positions and times stay in plain: the adapter needs them. Where an adapter is not given the tenant of a text (answers,
- * journal rows, postponed messages), the key of the system's tenant encrypts it.
+ * An actor store whose bodies, records, events, effects and journal are encrypted before they reach the adapter. Addresses,
+ * ids, positions and times stay in plain text: the adapter needs them. Where an adapter is not given the tenant of a text
+ * (answers, journal rows, postponed messages), the key of the system's tenant encrypts it.
  */
 export class EncryptedActorStore implements ActorStore {
   readonly #inner: ActorStore;
@@ -107,7 +110,7 @@ export class EncryptedActorStore implements ActorStore {
       const wait = this.#cipher.toRead([body]);
       if (wait === null) receive(messageId, this.#cipher.decrypt(body, REPLY));
       else {
-        // Without its key, or damaged, the answer is lost here, and `recallReply` tells why.
+        // An answer that cannot be decrypted is dropped here; `recallReply` then reports why.
         const lost = (): void => {};
         wait.then(() => receive(messageId, this.#cipher.decrypt(body, REPLY))).catch(lost);
       }
@@ -210,7 +213,7 @@ export class EncryptedActorStore implements ActorStore {
   /** Appends reach the adapter in the order of the calls, also when one has to wait for a key. */
   async #inOrder<Result>(keys: Promise<unknown> | null, send: () => Promise<Result>): Promise<Result> {
     const turn = Promise.all([this.#turns, keys]);
-    // Those behind one that failed go on.
+    // A failed call does not stop those behind it.
     const over = (): void => {
       this.#waiting -= 1;
     };

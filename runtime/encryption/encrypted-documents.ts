@@ -11,7 +11,10 @@ const KEYS = ['tenant', 'id', 'version'];
 /** Field with the other fields of an encrypted document. */
 const TEXT = 'encrypted';
 
-/** The same, of a large document: packed first, since encrypted text is a third longer and a store's documents are bounded. */
+/**
+ * The same for a large document, which is compressed first, since encrypted text is a third longer and a store's documents are
+ * bounded.
+ */
 const PACKED = 'encrypted_packed';
 
 const PACK_FROM_CHARS = 65_536;
@@ -25,7 +28,7 @@ const unpack = promisify(inflateRaw);
 /** The fields by which documents of a collection are found, besides those of its indexes. */
 export type SearchFields = (collection: string) => readonly string[];
 
-/** The fields of a collection that stay in plain: those that its queries name. */
+/** The fields of a collection that stay in plain text: those that its queries name. */
 export const plainFields = ({
   unique,
   indexes,
@@ -37,7 +40,7 @@ export const plainFields = ({
 ];
 
 /**
- * Documents whose fields are encrypted but for those that queries name: a collection's keys, its indexes and `searchFields`. A
+ * Documents whose fields are encrypted, except those that queries name: a collection's keys, its indexes and `searchFields`. A
  * query by another field would silently find nothing, so it is refused.
  */
 export class EncryptedDocuments implements Documents {
@@ -166,5 +169,5 @@ class EncryptedCollection<T extends StoredDocument> implements Collection<T> {
   }
 }
 
-/** A document from its plain fields and the JSON of the others. It was one when it was written. */
+/** A document from its plain fields and the JSON of the others, which was encoded from a document. */
 const whole = <T extends StoredDocument>(shown: object, hidden: string): T => Object.assign(shown, JSON.parse(hidden));

@@ -7,9 +7,9 @@ export interface PayloadKey {
 }
 
 /**
- * The keys that encrypt what the stores hold of tenants (docs/operations/payload-encryption.md). The kernel encrypts; where the keys
- * are kept and who may have them is decided by the port's implementation.
- * Implemented by `StoredPayloadKeys` (security/encryption/payload-keys.ts).
+ * The keys that encrypt what the stores hold of tenants (docs/operations/payload-encryption.md). The kernel encrypts; the
+ * port's implementation decides where the keys are kept and who may have them. Implemented by `StoredPayloadKeys`
+ * (security/encryption/payload-keys.ts).
  */
 export interface PayloadKeys {
   /** Whether what is written for any tenant from now on is encrypted. */

@@ -24,7 +24,7 @@ const TAG_BYTES = 16;
 
 const HEAD_BYTES = SALT_BYTES + IV_BYTES + TAG_BYTES;
 
-/** Texts under one derived key. */
+/** Most texts under one derived key. */
 const MOST_TEXTS = 2 ** 32;
 
 /** Derived keys kept for reading; each start of a node makes one for each tenant. */
@@ -54,11 +54,10 @@ const deriveKey = (key: PayloadKey, salt: Uint8Array): KeyObject =>
 const isEncrypted = (text: string): boolean => text.startsWith(MARK);
 
 /**
- * Encrypts texts and bytes of tenants with AES-256-GCM: `#TENANT/VERSION/BASE64` of salt, nonce, tag and ciphertext. Each text is
- * bound to its use, for example to the address of a record, so that it does not open anywhere else.
- *
- * Keys may have to be fetched first, and encryption is too frequent to wait for each text: `toWrite` and `toRead` make the keys
- * available, and what follows them does not wait. Until `use` gave it keys, every text passes unchanged.
+ * Encrypts texts and bytes of tenants with AES-256-GCM: `#TENANT/VERSION/BASE64` of salt, nonce, tag and ciphertext. Each text
+ * is bound to its purpose, for example the address of a record, and cannot be decrypted anywhere else.
+ * Keys may have to be fetched first, and encryption is too frequent to wait for each text: `toWrite` and `toRead` fetch the
+ * keys, and the calls after them do not wait. Until `use` has set the keys, every text passes unchanged.
  */
 export class TextCipher {
   #keys: PayloadKeys | null = null;
@@ -109,7 +108,7 @@ export class TextCipher {
     return Promise.all([...missing.values()].map(({ tenant, version }) => keys.load(tenant, version)));
   }
 
-  /** Encrypts a text of a tenant after `toWrite`; unchanged when the tenant's texts are stored in plain. */
+  /** Encrypts a text of a tenant after `toWrite`; returns it unchanged when the tenant's texts are stored in plain text. */
   encrypt(tenant: string, text: string, use: string): string {
     return this.encrypts(tenant) ? this.#encrypt(tenant, text, use) : text;
   }
@@ -245,7 +244,7 @@ function seal(
   return [salt, iv, cipher.getAuthTag(), sealed];
 }
 
-/** What a text is authenticated with: whose it is and what for. */
+/** The authenticated data of a text: tenant, key version and purpose. */
 const placeOf = ({ tenant, version }: PayloadKey, use: string): string => `${tenant}/${version} ${use}`;
 
 interface Name {
@@ -263,7 +262,7 @@ function nameOf(text: string): Name {
     return { tenant: text.slice(1, slash), version, start: second + 1 };
   throw new SvcError(
     'internal',
-    'a stored text is damaged: it begins as an encrypted one, and names no tenant and key',
+    'a stored text is damaged: it begins like an encrypted one but names no tenant and key',
   );
 }
 

@@ -44,7 +44,7 @@ class AsyncStack {
     return this[Symbol.asyncDispose]();
   }
 
-  /** In reverse order; what one throws does not keep the others open, and the last error holds those before it. */
+  /** Disposes in reverse order. A disposal that throws does not stop the others, and the last error holds the earlier ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
@@ -76,7 +76,7 @@ function syncOf(value: Disposable): Dispose {
   return () => Reflect.apply(dispose, value, []);
 }
 
-/** A `SuppressedError`, where there is none. */
+/** `SuppressedError`, which Node.js 22 does not have. */
 const suppressed = (error: unknown, before: unknown): Error =>
   Object.assign(new Error('an error was suppressed during disposal', { cause: error }), { error, suppressed: before });
 

@@ -23,7 +23,7 @@ const PLAIN: PieceRules = {
   text: (value) => value,
 };
 
-/** The JSON text of a plain value in pieces: what is in it may be large, but takes little time for each piece. */
+/** Returns the JSON text of a plain value in pieces, so that a large value takes little time for each piece. */
 export function* jsonPieces(value: unknown, rules: PieceRules = PLAIN): Generator<string, void> {
   if (typeof value === 'string') yield* textPieces(rules.text(value));
   else if (typeof value !== 'object' || value === null || !hasMoreChars(value, PIECE_CHARS)) yield rules.whole(value);
@@ -68,7 +68,7 @@ function* objectPieces(object: object, rules: PieceRules): Generator<string, voi
   yield isFirst ? '{}' : '}';
 }
 
-/** Takes the pieces of a value in parts, each in a turn of the event loop of its own. */
+/** Takes the pieces of a value in parts, each in its own turn of the event loop. */
 export async function inTurns(pieces: Iterable<string>, take: (part: string) => void): Promise<void> {
   let part: string[] = [];
   let chars = 0;

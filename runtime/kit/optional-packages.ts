@@ -20,7 +20,7 @@ export const OPTIONAL_PACKAGES = {
 
 export type OptionalFeature = keyof typeof OPTIONAL_PACKAGES;
 
-/** Whether all packages of a feature can be loaded; none of them is. */
+/** Whether all packages of a feature are installed. It loads none of them. */
 export const isInstalled = (feature: OptionalFeature): boolean => missingOf(feature).length === 0;
 
 /** Throws `invalid_config` with the command that installs what is missing. `what` is the setting or call that needs it. */

@@ -17,7 +17,7 @@ export function sleep(clock: Timers, delayMs: number, signal?: AbortSignal): Pro
   });
 }
 
-/** Lets turns and calls that wait use the thread before the caller goes on. */
+/** Lets waiting turns and calls run before the caller continues. */
 export const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));
 
 /** Resolves when the work has ended or the time limit is reached. Rejects when the work fails in time. */

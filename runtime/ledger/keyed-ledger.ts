@@ -93,7 +93,7 @@ export class KeyedLedger implements LedgerReader {
   }
 }
 
-/** The deliveries of a key. An id with characters that JSON escapes is looked for in all lines. */
+/** The deliveries of a key. An id with characters that JSON escapes is searched for in all lines. */
 function wantedOf(id: string, fits: Wanted['fits']): Wanted {
   const isPlain = JSON.stringify(id) === `"${id}"` && id !== '';
   return { part: isPlain ? id : null, fits };

@@ -9,7 +9,7 @@ export interface Envelope extends Omit<Message, 'payload'> {
   readonly effect?: string;
 }
 
-/** What a delivery is found by. */
+/** The keys by which a delivery is found. */
 export interface DeliveryKeys {
   readonly id: string;
   readonly cause: string | null;
@@ -52,7 +52,7 @@ function envelopeOf({ payload: _, ...rest }: Message, effect: string | null): En
   return effect === null ? rest : { ...rest, effect };
 }
 
-/** Whether the body of a delivery with its turn says all its keys. */
+/** Whether the body of a delivery with its turn contains all its keys. */
 export const saysItsKeys = (body: string, row: Pick<TurnRow, 'drained'> | undefined): boolean =>
   body.startsWith('{') && row?.drained === undefined;
 
@@ -62,7 +62,7 @@ const HEAD =
 
 const isMatched = (to: string | undefined): to is Address => to !== undefined;
 
-/** The receiver and the keys of a message in a body that says them. */
+/** The receiver and the keys in the body of a message; null when the body does not contain them. */
 export function keysIn(body: string): { readonly to: Address; readonly keys: DeliveryKeys } {
   const [, id, to, cause = null, trace] = HEAD.exec(body) ?? [];
   if (id !== undefined && trace !== undefined && isMatched(to))

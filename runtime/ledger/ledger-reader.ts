@@ -34,15 +34,15 @@ export const MOST_NEXT_CHARS = 8_000;
 export interface LedgerPage {
   readonly deliveries: readonly LedgerDelivery[];
   /**
-   * Ask with it as `after` for what follows; null at the end. Pages neither skip nor repeat a delivery while the ledger
-   * grows: deliveries that were written since the first page follow behind those that were there.
+   * Pass it as `after` to read what follows; null at the end. Pages neither skip nor repeat a delivery while the ledger grows:
+   * deliveries that were written since the first page follow behind those that existed then.
    */
   readonly next: string | null;
 }
 
 /** Deliveries by time. */
 export interface RecentPage extends LedgerPage {
-  /** What to ask with as `after` for what follows one of these deliveries. */
+  /** The value of `after` that reads what follows one of these deliveries. */
   readonly nextBehind: (delivery: LedgerDelivery) => string;
 }
 
@@ -53,9 +53,8 @@ interface PageWish {
 }
 
 /**
- * Finds deliveries by what they name. Every look-up names a tenant. Segments that were written before the ledger had
- * keys are found by time only (`recent`).
- * Implemented by `KeyedLedger` (keyed-ledger.ts).
+ * Finds deliveries by their keys. Every look-up names a tenant. Segments that were written before the ledger had keys are found
+ * by time only (`recent`). Implemented by `KeyedLedger` (keyed-ledger.ts).
  */
 export interface LedgerReader {
   /** All deliveries of one message, oldest first: more than one after retries. */

@@ -5,7 +5,7 @@ import { unpackLines } from './packing.ts';
 import { placeOfSegment } from './segment-names.ts';
 import { SegmentReader } from './segment-reader.ts';
 
-/** Segments of several partitions and nodes are written in no order of time: how far back new ones are looked for. */
+/** How far back new segments are searched for, because partitions and nodes do not write them in order of time. */
 const OVERLAP_MS = 15_000;
 
 /** Most segments in one look. */
@@ -17,7 +17,7 @@ const AT_ONCE = 16;
 /** What was written to a tenant's ledger since the last look. */
 export interface LedgerNews {
   readonly deliveries: readonly LedgerDelivery[];
-  /** Deliveries that were written too, and not read because there were too many. */
+  /** Deliveries that were written but not read, because there were too many. */
   readonly skipped: number;
 }
 

@@ -31,14 +31,14 @@ export interface Token {
 }
 
 /**
- * Most writers that a token names. Of the others, which have written nothing for longest, it has the newest round:
- * rounds are numbered by the clock, so what they write later has a higher number.
+ * Most writers that a token names, those that wrote last. For all others it has their newest round: rounds are numbered by the
+ * clock, so their later rounds have higher numbers.
  */
 const MOST_WRITERS = 250;
 
 const NAME_BYTES = 6;
 
-/** The name of a writer in tokens: names of nodes are long, and a token fits into a URL. */
+/** Short name of a writer in tokens: names of nodes are long, and a token fits into a URL. */
 function shortOf(writer: string): string {
   const known = shorts.get(writer);
   if (known !== undefined) return known;
@@ -74,7 +74,7 @@ export const firstToken = (segments: readonly SegmentRef[]): Token => ({
   last: null,
 });
 
-/** The token that reads what was written since, when all of `token` was read. */
+/** The token that reads what was written since `token`, when all of `token` was read. */
 export const tokenOfLater = ({ upTo }: Token, later: readonly SegmentRef[]): Token => ({
   done: upTo,
   upTo: { named: new Map([...upTo.named, ...newest(later)]), floor: upTo.floor },

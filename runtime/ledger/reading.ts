@@ -80,7 +80,7 @@ export async function readPage(
       return { deliveries, next: encodeToken(last === undefined ? token : { ...token, last: last.position }) };
     }
     const later = segments.filter((one) => isLater(token, one));
-    // Read backwards from the newest, what was written since lies before the first page.
+    // In a reading from the newest backwards, later deliveries lie before the first page.
     if (later.length === 0 || wish.newestFirst === true) return { deliveries, next: null };
     token = tokenOfLater(token, later);
   }
@@ -115,7 +115,7 @@ async function readRounds(
     .sort((a, b) => sign * compare([a.from, a.name], [b.from, b.name]));
   const found: Found[] = [];
   for (const group of groups) {
-    // By its name first: a group begins later when retention removes its oldest segments.
+    // Compared by name first: a group begins later when retention removes its oldest segments.
     const isLast = last !== null && last.group === group.name;
     const side = last === null || isLast ? 0 : sign * compare([group.from, group.name], [last.from, last.group]);
     if (side < 0) continue;
@@ -135,8 +135,8 @@ interface Placed {
 }
 
 /**
- * Yields the deliveries of some segments in order, behind a place. Segments are read some at a time: what is before the
- * first delivery of the segments to come is complete.
+ * Yields the deliveries of some segments in order, behind a position. Segments are read some at a time: the deliveries before
+ * the first one of the segments that follow are complete.
  */
 async function* inOrder(
   reader: Pick<SegmentReader, 'read'>,

@@ -49,8 +49,8 @@ const isRoot = ({ message, part }: LedgerDelivery): boolean => message.cause ===
 const ROOT = '"cause":null';
 
 /**
- * Reads a tenant's deliveries by time, newest first, segment by segment. Segments overlap in time: what is newer than the
- * end of the segments to come is complete.
+ * Reads a tenant's deliveries by time, newest first, segment by segment. Segments overlap in time: deliveries that are newer
+ * than the end of the segments that follow are complete.
  */
 export async function recentPage(reader: SegmentReader, tenant: string, wish: RecentWish): Promise<RecentPage> {
   const { limit, after, from = 0, to = Number.MAX_SAFE_INTEGER, roots = false } = wish;
@@ -75,7 +75,7 @@ export async function recentPage(reader: SegmentReader, tenant: string, wish: Re
     const last = deliveries.at(-1);
     if (next === null && complete.length <= limit) return { deliveries, next: null, nextBehind };
     if (complete.length >= limit && last !== undefined) return { deliveries, next: nextBehind(last), nextBehind };
-    // Short of the limit, everything newer than the next segment was read.
+    // Fewer than the limit: everything newer than the next segment was read.
     if (next !== null && scan.read >= MOST_SEGMENTS && next < latest)
       return { deliveries, next: scan.token({ at: next, partition: FIRST, seq: 0, part: 0 }), nextBehind };
   }

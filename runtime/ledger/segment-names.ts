@@ -22,7 +22,7 @@ export const groupSegmentId = (group: PartitionGroup, log: SharedLog, first: num
 
 /** What the id of a segment says. */
 export interface SegmentPlace {
-  /** Null: its lines say of which partition of the group each is. */
+  /** Null: each line of the segment names its partition of the group. */
   readonly partition: Partition | null;
   readonly group: PartitionGroup;
   readonly first: number;

@@ -51,7 +51,7 @@ export class MongoCollection<T extends StoredDocument> implements Collection<T> 
 
   async putMany(docs: readonly T[]): Promise<void> {
     if (docs.length === 0) return;
-    // Of each id only the newest version survives the batch; among equal versions the first one.
+    // Only the newest version of each id is written; among equal versions the first one.
     const newest = new Map<string, Row>();
     for (const doc of docs) {
       const row = rowOf(doc, this.#spec);

@@ -16,10 +16,7 @@ interface LostActorsParts extends KeptParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/**
- * Delay before the lists are checked: a node acquires its partitions one after the other, and one check serves all of
- * them.
- */
+/** Delay before the lists are checked. A node acquires its partitions one after the other, and one check covers all of them. */
 const GATHER_MS = 1_000;
 const AGAIN_MS = 5_000;
 const PAGE = 500;
@@ -127,7 +124,7 @@ export class LostActors {
     return gone;
   }
 
-  /** Actors without a record: those that ended show their end, the others leave the list. */
+  /** Actors without a record: an ended one is listed as ended, and the others are removed from the list. */
   async #takeOff(
     view: Collection<StoredDocument>,
     partition: Partition,

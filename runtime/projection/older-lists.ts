@@ -13,8 +13,8 @@ export interface Kept {
 }
 
 /**
- * What a store has of an actor: its record, or null for none. `unreadable`: a record that cannot be decoded. `later`: one
- * that this node cannot read now, because a newer version wrote it or its blob is away.
+ * The record that a store has of an actor; null for none. `unreadable`: the record cannot be decoded. `later`: this node cannot
+ * read it now, because a newer version wrote it or its blob is unavailable.
  */
 export type KeptActor = Kept | 'unreadable' | 'later' | null;
 
@@ -102,7 +102,7 @@ export async function setListBack(
   }
 }
 
-/** A list document that is refused concerns one actor; only documents that are away stop the others. */
+/** A refused list document concerns one actor; only unavailable documents stop the others. */
 async function replaceListed(
   view: Collection<StoredDocument>,
   document: StoredDocument,

@@ -10,7 +10,7 @@ import type { BatchWrites } from '../turns/batch-writes.ts';
 import { type LedgerLine, replayActor } from '../turns/replay.ts';
 import { ForkedWork, withNewIds } from './forked-work.ts';
 
-/** What the fork of an actor needs of its record beside what is open. */
+/** The parts of an actor's record that its fork needs besides the open work. */
 interface Kept {
   /** Kinds of effects that start children, whose id is `execution_id` of the input. Kept when they have ended too. */
   readonly starts: ReadonlySet<string>;
@@ -122,7 +122,7 @@ class OpenWork {
     for (const { record } of drafts.values()) this.#forget(record.effects, Object.values(record.timers));
   }
 
-  /** Requests may be large, and most have ended. */
+  /** Requests may be large, and most effects have ended. */
   #forget(effects: readonly string[], timers: readonly string[]): void {
     const kept = new Set([...effects, ...this.#starts.map(({ id }) => id)]);
     for (const id of this.#effects.keys()) if (!kept.has(id)) this.#effects.delete(id);

@@ -21,7 +21,7 @@ const Request = z.looseObject({
 });
 
 /**
- * What the message that creates a forked actor carries: the state of the original after one of its messages, and what
+ * Payload of the message that creates a forked actor: the state of the original after one of its messages, and the work that
  * was open then. All ids are those of the original.
  */
 export const ForkedWork = z.object({

@@ -109,7 +109,7 @@ export class RecordingImport {
     } catch (thrown) {
       const error = toSvcError(thrown);
       if (error.code === 'invalid_argument' || error.code === 'unavailable') throw error;
-      const why = error.row.kind === 'bug' ? 'no node can have recorded this' : error.message;
+      const why = error.row.kind === 'bug' ? 'this is not a line that a node records' : error.message;
       throw refusedLine(number, why, thrown);
     }
   }

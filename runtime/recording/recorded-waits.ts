@@ -5,8 +5,8 @@ import { timerId } from '../turns/actor-draft.ts';
 import type { ActorLine, OpenLine } from './recording.ts';
 
 /**
- * What the actors of a recording waited for, as readers ask a store for it. Readers look for the effects of actors among
- * those of a partition: here all partitions answer the same.
+ * The open work of a recording's actors, in the form in which readers query a store. Readers query the effects of a partition:
+ * here every partition returns the same.
  */
 export class RecordedWaits {
   readonly #rows = new Map<string, EffectRow>();

@@ -27,7 +27,7 @@ export type CheckedLine =
   | { readonly kind: 'hidden' }
   | { readonly kind: 'end' };
 
-/** What a recording is refused with: `invalid_argument` naming the line. */
+/** The error for a line of a recording: `invalid_argument` naming the line. */
 export const refusedLine = (line: number, problem: string, cause?: unknown): SvcError =>
   new SvcError('invalid_argument', `line ${line}: ${problem}`, { field: `line ${line}`, cause });
 
@@ -39,9 +39,9 @@ interface OpenActor {
 }
 
 /**
- * Checks the lines of a recording one by one: the head, actors with their events and deliveries, and the number of lines
- * at the end. It keeps none of them, so that a file of any size can be read. Throws `invalid_argument` naming the line
- * for what is no recording, is damaged or ends too early.
+ * Checks the lines of a recording one by one: the head, actors with their events and deliveries, and the number of lines at the
+ * end. It keeps no line, so a file may have any size. Throws `invalid_argument` naming the line when the text is not a
+ * recording, is damaged or ends too early.
  */
 export class RecordingLines {
   readonly #known = new Set<Address>();
@@ -71,7 +71,7 @@ export class RecordingLines {
   /** Call it behind the last line. */
   end(): void {
     if (this.#line === 0) throw refusedLine(1, 'the file is empty');
-    if (!this.#ended) throw refusedLine(this.#line, 'the file ends here without its last line: it was cut');
+    if (!this.#ended) throw refusedLine(this.#line, 'the file ends here without its last line: it is incomplete');
   }
 
   #checked(line: number, value: object): CheckedLine {
@@ -96,7 +96,7 @@ export class RecordingLines {
   }
 
   #begin(line: number, actor: ActorLine): void {
-    if (this.#known.has(actor.actor)) throw refusedLine(line, `the actor ${actor.actor} is there twice`);
+    if (this.#known.has(actor.actor)) throw refusedLine(line, `the actor ${actor.actor} occurs twice`);
     if (this.#known.size >= MOST_ACTORS) throw refusedLine(line, `more than ${MOST_ACTORS} actors`);
     if (parseAddress(actor.actor).tenant !== this.#tenant) throw refusedLine(line, 'an actor of another tenant');
     this.#known.add(actor.actor);
@@ -139,7 +139,7 @@ function parsed(line: number, text: string): object {
 const WrittenBy = RecordingHead.pick({ version: true, svc: true });
 
 function headOf(line: number, value: object): RecordingHead {
-  if (!('format' in value) || value.format !== 'svc-recording') throw refusedLine(line, 'this is no recording of svc');
+  if (!('format' in value) || value.format !== 'svc-recording') throw refusedLine(line, 'not a recording of svc');
   // The rest of a newer head may look different.
   const { version, svc } = fitting(line, WrittenBy, value);
   if (version <= RECORDING_VERSION) return fitting(line, RecordingHead, value);
@@ -175,7 +175,7 @@ export class RecordingCollector {
   }
 }
 
-/** Reads the text of a recording. Throws `invalid_argument` naming the line for what is none. */
+/** Reads the text of a recording. Throws `invalid_argument` naming the line that is not valid. */
 export function parseRecording(text: string): Recording {
   const lines = new RecordingLines();
   const collector = new RecordingCollector();

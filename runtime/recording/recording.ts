@@ -42,7 +42,7 @@ export const RecordingHead = z.object({
   /** Settings that decide in turns. No secrets. */
   settings: z.record(z.string(), jsonField),
   retry,
-  /** From when on deliveries were kept, when retention had removed some. */
+  /** Time from which deliveries were kept, when retention had removed some. */
   kept_from: z.iso.datetime().nullable(),
 });
 export type RecordingHead = z.output<typeof RecordingHead>;
@@ -54,11 +54,11 @@ const OpenEffectLine = z.object({
   mode: z.enum(['repeatable', 'once']),
   status: z.enum(['open', 'started']),
   attempt: z.number().int().nonnegative(),
-  /** What ran it (`node/incarnation`); empty while nothing did. */
+  /** The runner that started it (`node/incarnation`); empty while it is open. */
   runner: z.string(),
   until: time,
   last_error: z.object({ code: z.string(), message: z.string() }).optional(),
-  /** What requested it; null when its request could not be read. */
+  /** The request of the effect; null when it could not be read. */
   request: z.object({ kind: z.string(), cause: z.string(), trace: z.string() }).nullable(),
 });
 

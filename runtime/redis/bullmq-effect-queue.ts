@@ -37,7 +37,7 @@ class EffectWorker extends Worker<PointerData, null, 'effect'> {
 
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
-/** How soon a worker whose connection was closed asks again. BullMQ's default is 15 s. */
+/** How soon a worker whose connection was closed reconnects. BullMQ's default is 15 s. */
 const ASK_AGAIN_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 3_000;
@@ -58,7 +58,7 @@ export class BullmqEffectQueue implements EffectQueue {
   readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
   readonly #orders = new Map<string, FairOrder>();
   /** Slots of this process for its own effects, by queue. */
-  readonly #atHand = new Map<string, LocalSlots>();
+  readonly #localSlots = new Map<string, LocalSlots>();
   #client: Connection | null = null;
 
   constructor(options: BullmqEffectQueueOptions) {
@@ -72,12 +72,12 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   async enqueue(job: EffectJob, delayMs = 0, token?: string): Promise<void> {
-    if (delayMs <= 0 && token === undefined && this.#atHand.get(job.queue)?.take(job) === true) return;
+    if (delayMs <= 0 && token === undefined && this.#localSlots.get(job.queue)?.take(job) === true) return;
     await this.#add(job, delayMs, token);
   }
 
   reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectSlot | null {
-    return this.#atHand.get(queue)?.reserve(effect) ?? null;
+    return this.#localSlots.get(queue)?.reserve(effect) ?? null;
   }
 
   async #add(job: EffectJob, delayMs: number, token?: string): Promise<void> {
@@ -135,14 +135,14 @@ export class BullmqEffectQueue implements EffectQueue {
    */
   async #stopWorker(worker: EffectWorker): Promise<void> {
     const running = this.#workers.get(worker) ?? new Set();
-    const atHand = this.#atHand.get(nameOf(worker));
-    this.#atHand.delete(nameOf(worker));
+    const local = this.#localSlots.get(nameOf(worker));
+    this.#localSlots.delete(nameOf(worker));
     // A worker that waits for a lost Redis never reports that its jobs have finished, and keeps its timers.
     const closed = worker.close(this.#client?.status !== 'ready');
     // It may fail while jobs still run; the result is checked below.
     closed.catch(() => undefined);
     while (running.size > 0) await Promise.allSettled(running);
-    await atHand?.ended();
+    await local?.ended();
     if (!(await within(CLOSE_WITHIN_MS, closed))) {
       this.#options.onFault(new SvcError('unavailable', 'Redis did not answer while a worker stopped'));
       await worker.stopRenewing();
@@ -166,11 +166,11 @@ export class BullmqEffectQueue implements EffectQueue {
       running.add(outcome);
       return outcome;
     };
-    const atHand = new LocalSlots(Math.floor(concurrency / 2), run, (job, delayMs) => this.#add(job, delayMs), onFault);
+    const local = new LocalSlots(Math.floor(concurrency / 2), run, (job, delayMs) => this.#add(job, delayMs), onFault);
     const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
       connection: this.#connected(),
       prefix: this.#prefix(name),
-      concurrency: concurrency - atHand.slots,
+      concurrency: concurrency - local.slots,
       lockDuration: lockMs,
       stalledInterval: stalledEveryMs,
       runRetryDelay: ASK_AGAIN_MS,
@@ -183,7 +183,7 @@ export class BullmqEffectQueue implements EffectQueue {
     worker.on('drained', () => this.#order(name).empty());
     worker.on('failed', (_job, error) => onFault(error));
     this.#workers.set(worker, running);
-    this.#atHand.set(name, atHand);
+    this.#localSlots.set(name, local);
     return worker;
   }
 

@@ -234,8 +234,8 @@ export function lookAfterStreams(client: Client, silenceMs: number | null): void
 }
 
 /**
- * Lets the client library have each chunk at once. Node does not know that the library listens, because of the way in
- * which it begins to: it would keep the chunk until the next tick and read it from there.
+ * Makes the stream emit each chunk at once. The client library begins to listen in a way that Node does not notice, so that
+ * Node would keep the chunk until the next tick.
  */
 function readAtOnce(stream: Client['stream']): void {
   const nothing = (): void => {};

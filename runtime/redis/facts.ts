@@ -76,7 +76,7 @@ async function warningsOf(server: Redis): Promise<string[]> {
     settings = await readSettings(server);
   } catch {
     // Managed services forbid CONFIG. That is reported as a warning, not as a failure.
-    return ['Redis does not tell its settings (CONFIG GET is refused): make sure that appendonly is on.'];
+    return ['Redis does not show its settings (CONFIG GET is refused): make sure that appendonly is on.'];
   }
   if (settings.get('appendonly') !== 'yes') {
     warnings.push('Redis appendonly is off: a crash of Redis loses everything since its last snapshot.');
@@ -87,7 +87,7 @@ async function warningsOf(server: Redis): Promise<string[]> {
   }
   const policy = settings.get('maxmemory-policy');
   if (policy !== undefined && policy !== 'noeviction') {
-    warnings.push(`Redis maxmemory-policy is ${policy}: Redis may throw mailboxes away; set it to noeviction.`);
+    warnings.push(`Redis maxmemory-policy is ${policy}: Redis may delete mailboxes; set it to noeviction.`);
   }
   return warnings;
 }

@@ -13,7 +13,7 @@ export const SLOT_TAGS = 16;
 const TAGGED_LOG = /^log-(t\d+)\./;
 
 /**
- * Keys of one partition. All share one hash tag, so that a function may use them together on Redis Cluster. A log that
+ * Keys of one partition. All have the same hash tag, so that a function may use them together on Redis Cluster. A log that
  * partitions share has `meta`, `mail`, `journal`, `depths`, `replies` and `parts`.
  */
 interface LogKeys {

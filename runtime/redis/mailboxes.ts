@@ -52,7 +52,7 @@ export class RedisMailboxes implements Mailboxes {
       routes: this.#routes,
       appendNamed: async (partition, delivery, bound) => {
         const [outcome] = await this.#appendNamed(partition, [delivery], bound, 0);
-        if (outcome === undefined) throw new SvcError('internal', 'the store answered nothing');
+        if (outcome === undefined) throw new SvcError('internal', 'the store returned no outcome');
         return outcome;
       },
     });

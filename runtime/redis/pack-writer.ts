@@ -240,7 +240,7 @@ export class PackWriter {
     this.#close(doubt);
   }
 
-  /** The doubt that was asked for last is the last one of all. */
+  /** Moves the doubt to the end: its caller asked last. */
   #asked(doubt: Doubt): void {
     doubt.askedAt = performance.now();
     this.#doubtful.delete(doubt.writer);

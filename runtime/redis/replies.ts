@@ -93,7 +93,7 @@ export function text(reply: unknown): string {
 export const integerOrNull = (reply: unknown): number | null => (reply === '' ? null : integer(reply));
 
 const unexpected = (what: string): SvcError =>
-  new SvcError('internal', undefined, { cause: new TypeError(`Redis answered something else than ${what}`) });
+  new SvcError('internal', undefined, { cause: new TypeError(`Redis did not answer with ${what}`) });
 
 /**
  * Splits a pack into entries. `lengths` are those of its bodies in UTF-16 units; `partitions` names the partition of

@@ -148,8 +148,8 @@ export class Removals {
   }
 
   /**
-   * Continues removals that have begun, oldest first: a page of them, behind `after`. Those that cannot be finished yet,
-   * and those that fail, keep no later one waiting. Throws `unavailable`.
+   * Continues removals that have begun, oldest first: a page of them, behind `after`. Removals that cannot be finished yet, or
+   * that fail, do not delay later ones. Throws `unavailable`.
    */
   async step(after?: Position): Promise<RemovalStep> {
     const begun = await this.#removals.find({
@@ -326,7 +326,10 @@ async function eachAloneIfNeeded(
   return finished;
 }
 
-/** The change of a list whose document is removed. One that a caller removed is hidden already, and its change is known. */
+/**
+ * The change of a list whose document is removed. None after a removal by request: the document is hidden already, and its
+ * change is recorded.
+ */
 function removalOf(collection: string, document: StoredDocument): Change[] {
   const { removed, owner }: Readonly<Record<string, unknown>> = { ...document };
   if (removed === true) return [];

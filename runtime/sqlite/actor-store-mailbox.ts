@@ -22,7 +22,7 @@ export class MailboxTable implements GroupMember {
   readonly #reply;
   readonly #record;
   #lastKey: number;
-  /** New entries by key, until their first reading, which mostly follows at once. */
+  /** New entries by key until they are first read, mostly right after the append. */
   readonly #unread = new Map<number, { readonly at: number; readonly body: string }>();
   #unreadChars = 0;
   /** When the newest entry was written, at the opening of the file; 0 without an entry. */

@@ -95,7 +95,7 @@ class DirectoryTable {
   readonly #find;
   readonly #delete;
   readonly #page;
-  /** Most stores place no actor away from home: nothing is looked up in them. */
+  /** Most stores have no entry, and no lookup is needed then. */
   #mayHaveEntries: boolean;
 
   constructor(database: DatabaseSync) {

@@ -203,7 +203,10 @@ export class SqliteActorStore implements ActorStore {
       effects.claim(book.get(partition), { id, runner, ttlMs, over, claim, now }),
     );
 
-  /** Waits for no disk: a claim outlives no process of this store, so one that a power failure forgets was over anyway. */
+  /**
+   * Does not wait for the disk: a claim lasts no longer than the process of this store, so a claim that a power failure loses
+   * has ended anyway.
+   */
   keepEffect: ActorStore['keepEffect'] = (partition, id, attempt, ttlMs) =>
     this.#write(({ book, effects }, now) => effects.keep(book.get(partition), id, attempt, now + ttlMs), false);
 

@@ -83,7 +83,7 @@ function resultCode(error: unknown): number | undefined {
   return error.errcode & 0xff;
 }
 
-/** Room that opening a database needs: SQLite's index of the log takes 32 KiB. */
+/** Free space that opening a database needs: SQLite's index of the log takes 32 KiB. */
 const LEAST_ROOM_BYTES = 65_536;
 
 function hasNoRoom(directory: string): boolean {
@@ -92,9 +92,9 @@ function hasNoRoom(directory: string): boolean {
 }
 
 /**
- * Converts an error of SQLite to the error for callers: `unavailable` for a full disk, a failed read or write and the
- * like (the same call may succeed later), `internal` for a broken rule of the schema or a wrong call. Pass `path` for a
- * file that is being opened: SQLite reports a disk without room for its index of the log as an I/O error.
+ * Converts an error of SQLite to the error for callers: `unavailable` for a full disk, a failed read or write and the like (the
+ * same call may succeed later), `internal` for a violated constraint or a wrong call. Pass `path` for a file that is being
+ * opened: SQLite reports a full disk there as an I/O error.
  */
 export function storeError(error: unknown, store: OwnStore = 'actors', path?: string): SvcError {
   if (error instanceof SvcError) return error;

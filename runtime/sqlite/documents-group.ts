@@ -39,7 +39,7 @@ export class GroupCommit {
   readonly #used = new Set<string>();
   /** Collections whose tables may not be there yet. */
   #unmade: CollectionSpec[] = [];
-  /** Set while their tables are being made. */
+  /** Set while their tables are being created. */
   #making: Promise<void> | null = null;
 
   constructor(writer: Pick<DocumentsWriter, 'apply'>) {
@@ -47,8 +47,9 @@ export class GroupCommit {
   }
 
   /**
-   * Says that a collection is used. Its tables are made before its first read or write, in one transaction with those of the
-   * others that came until then: a start opens sixty collections, and each transaction has SQLite read its schema again.
+   * Registers a collection. Its tables are created before its first read or write, in one transaction with those of the
+   * collections registered until then: a start opens sixty collections, and each transaction makes SQLite read its schema
+   * again.
    */
   use(spec: CollectionSpec): void {
     const key = JSON.stringify(spec);
@@ -61,7 +62,7 @@ export class GroupCommit {
   async run(write: DocumentWrite): Promise<number> {
     const made = this.#make();
     const written = this.#add(write);
-    // What failed is why the tables are missing.
+    // A failure to create the tables is why they are missing.
     if (made !== null) await Promise.all([made, written]);
     return written;
   }
@@ -77,7 +78,7 @@ export class GroupCommit {
     }
   }
 
-  /** Puts the making of missing tables in front of later writes; null when nothing is missing. */
+  /** Creates missing tables before later writes; null when nothing is missing. */
   #make(): Promise<void> | null {
     const specs = this.#unmade;
     if (specs.length === 0) return this.#making;
@@ -180,7 +181,7 @@ function settleAll(group: readonly Waiting[], outcomes: readonly DocumentOutcome
 const isClosed = (): SvcError => new SvcError('unavailable', 'the document store is closed', { store: 'documents' });
 
 const isFull = (): SvcError =>
-  new SvcError('unavailable', 'too much waits to be written into the document store', {
+  new SvcError('unavailable', 'too many writes wait for the document store', {
     store: 'documents',
     retryAfterMs: 1_000,
   });

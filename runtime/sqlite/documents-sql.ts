@@ -133,7 +133,7 @@ export const tenantsOf = (table: string): string => `WITH RECURSIVE tenants(tena
       WHERE tenants.tenant IS NOT NULL)
   SELECT tenant FROM tenants WHERE tenant IS NOT NULL`;
 
-/** A statement of a collection's schema: it runs where the file has, or lacks, what is called `name`. */
+/** A statement of a collection's schema: it runs when the file has, or lacks, the object `name`. */
 export interface SchemaStep extends Pick<Sql, 'text'> {
   readonly name: string;
   readonly when: 'missing' | 'present';

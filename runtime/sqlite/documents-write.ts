@@ -132,8 +132,8 @@ export class DocumentWrites {
   }
 
   /**
-   * Whether commits wait for the disk. One that only creates tables need not: the write-ahead log keeps their order, so the next
-   * one that waits covers it, and lost tables are made again at the next start.
+   * Whether commits wait for the disk. A commit that only creates tables does not: the write-ahead log keeps their order, so
+   * the next durable commit covers it, and lost tables are created again at the next start.
    */
   #sync(wanted: boolean): void {
     if (wanted === this.#isSynced) return;

@@ -232,7 +232,7 @@ class SqliteCollection<T extends StoredDocument> implements Collection<T> {
     return rows.map(({ tenant }) => String(tenant));
   }
 
-  /** Made at its first use: before, the table may not be there. */
+  /** Prepared on first use, because the table may not exist before. */
   #prepared(): StatementSync {
     if (this.#get === undefined) {
       this.#get = this.#database.prepare(`SELECT ${DOCUMENT_COLUMNS} FROM ${this.#table} WHERE tenant = ? AND id = ?`);

@@ -67,8 +67,8 @@ export class GroupCommit {
   }
 
   /**
-   * The group is run at the end of the next turn, not of this one: turns whose messages or effects came together end one or
-   * two turns apart, and a larger group writes each page and waits for the disk once.
+   * Runs the group at the end of the next turn of the event loop: turns whose messages or effects came together end one or two
+   * turns apart, and a larger group writes each page and waits for the disk once.
    */
   #schedule(): void {
     if (this.#scheduled) return;

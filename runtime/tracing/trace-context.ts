@@ -86,8 +86,8 @@ export function traceVariables(headers: TraceHeaders | null): Readonly<Record<st
 }
 
 /**
- * Ids of spans derive from what they stand for. A span is made when it has ended, on any node, and what it called has
- * named it as its parent before.
+ * Derives the id of a span from its message or effect. A span is exported after it has ended, on any node, but calls that it
+ * makes name it as their parent before.
  */
 const spanId = (...words: readonly (string | number)[]): string => {
   const id = hash('sha256', words.join('\n'), 'hex').slice(0, 16);

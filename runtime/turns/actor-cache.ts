@@ -87,7 +87,7 @@ export class ActorCache {
     this.#bytes += size;
     const { actors, bytes } = this.#bounds;
     const isWithin = (): boolean => this.#activations.size <= actors && this.#bytes <= bytes;
-    // A look at the first entry passes over all that were removed in front of it.
+    // A lookup of the first entry skips all entries that were removed before it.
     if (isWithin()) return;
     for (const oldest of this.#activations.keys()) {
       if (oldest === address || isWithin()) return;

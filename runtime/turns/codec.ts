@@ -37,7 +37,7 @@ export function encodeMessage(payloads: Payloads, message: Message): string | Pr
   return payloads.pack(message.to, JSON.stringify(message));
 }
 
-/** `encodeMessage` for a message that may have megabytes: it is written piece by piece, in turns of the event loop. */
+/** `encodeMessage` for a message that may have megabytes: it is written piece by piece, in several turns of the event loop. */
 export async function encodeLargeMessage(payloads: Payloads, message: Message): Promise<string> {
   return payloads.pack(message.to, await jsonInTurns(message));
 }
@@ -130,8 +130,8 @@ function isEvent(value: unknown): value is WireEvent {
 }
 
 /**
- * What one batch decided, as JSON. The digest of a turn and the commit need the same texts, and each is made once. What it
- * is asked for must not change any more.
+ * The JSON texts of one batch's decisions. The digest of a turn and the commit need the same texts, and each is made once.
+ * Values passed to it must not change any more.
  */
 export class JsonTexts {
   readonly #texts = new Map<object, string>();

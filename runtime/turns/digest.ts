@@ -89,8 +89,8 @@ export function partsOf(digest: string): Partial<Record<TurnPart, string>> {
 }
 
 /**
- * The events of a turn, as the beginning of those that follow its state: as many as its digest is the checksum of.
- * Without a digest, those of the same time.
+ * The events of a turn, as the beginning of the events that follow its state: as many as match the checksum in its digest.
+ * Without a digest, the events of the same time.
  */
 export function eventsIn<E extends { readonly name: string; readonly at: number; readonly payload: unknown }>(
   digest: string | undefined,

@@ -27,7 +27,7 @@ const wireRecord = z.object({
   /** Unsettled effects. */
   f: z.array(z.string()).optional(),
   x: Stuck.optional(),
-  /** How far its trace has come: trace, count, unreported, above. */
+  /** Length of its trace: trace, count, unreported, above. */
   c: z
     .tuple([
       z.string(),

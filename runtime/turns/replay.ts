@@ -107,7 +107,7 @@ export async function replayActor(
     if (line.part !== undefined) continue;
     if (row === null) throw new SvcError('failed_precondition', `delivery ${seq} has no turn in the ledger`);
     bodies.set(body, message);
-    // Never run, or out of attempts at once: it changed nothing.
+    // Never run, or dead-lettered at its first attempt: it changed nothing.
     if (row.outcome === 'dead-lettered') {
       handled += 1;
       continue;

@@ -181,12 +181,12 @@ function requestOf({ kind }: EffectKind, request: RequestOf<z.ZodType>): EffectR
   return { ...request, kind, input: plainObject(request.input ?? {}) };
 }
 
-/** A turn that its handler went through. */
+/** A turn whose handler returned. */
 export interface DoneTurn {
   readonly kind: 'done';
   readonly state: unknown;
   readonly decision: Decision;
-  /** How far the trace has come. */
+  /** Length of the trace after the turn. */
   readonly traced: TraceCount;
 }
 

@@ -345,7 +345,7 @@ describe('svc open', () => {
     const cases: readonly (readonly [name: string, content: string | Uint8Array, problem: RegExp])[] = [
       ['empty', '', /line 1: the file is empty/],
       ['no JSON', 'PK\u0003\u0004', /line 1: expected JSON/],
-      ['no recording', '{"poem": 1}\n', /line 1: this is no recording of svc/],
+      ['no recording', '{"poem": 1}\n', /line 1: not a recording of svc/],
       ['cut text', text.slice(0, text.length / 2), /line \d+: expected JSON: the file is damaged or cut/],
       ['cut at a line', `${lines.slice(0, 9).join('\n')}\n`, /line 9: the file ends here/],
       ['cut gzip', gzipSync(text).subarray(0, 2_000), /its compressed text is damaged or cut/],

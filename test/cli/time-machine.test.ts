@@ -64,7 +64,7 @@ describe('svc export-run and svc replay', () => {
       [bytes.subarray(0, bytes.length - 20), /line 1: its compressed text is damaged or cut/],
       [text.slice(0, text.length / 2), /line \d+: expected JSON: the file is damaged or cut/],
       [text.split('\n').slice(0, 3).join('\n'), /line 3: the file ends here without its last line/],
-      [gzipSync('{"poem": 1}\n'), /line 1: this is no recording of svc/],
+      [gzipSync('{"poem": 1}\n'), /line 1: not a recording of svc/],
       [text.replace('"version":1', '"version":9'), /line 1: version 9 of the format/],
       ['', /line 1: the file is empty/],
     ];

@@ -17,8 +17,8 @@ const QUIET_MS = 30_000;
 const MAX_HEAP_MB = 256;
 
 /**
- * Packs rounds of many deliveries on a thread of their own: finding keys, making lines, compressing and sorting take as
- * long as a third of the turns. It takes some 20 MB, so a node that does little has none.
+ * Packs rounds of many deliveries on a separate thread: finding keys, building lines, compressing and sorting take as long as a
+ * third of the turns. The thread takes some 20 MB, so a node with little work has none.
  */
 export class LedgerThread implements RoundPacker {
   readonly #thread: WorkerThread<PackingQuestion, PackedRound | null>;

@@ -11,7 +11,10 @@ import { LedgerRound, type PackedRound, type RoundPacker } from './ledger-round.
 import { LedgerThread } from './ledger-thread.ts';
 import { RecordedCommits, type RecordedDeliveries, type RecordedPiece } from './recorded-commits.ts';
 
-/** Bytes of deliveries that are packed in one go: a millisecond or two of this thread. The other one is asked less often. */
+/**
+ * Bytes of deliveries that are packed at a time: a millisecond or two of this thread. The packing thread gets fewer, larger
+ * requests.
+ */
 const STRETCH_BYTES = 64_000;
 const THREAD_STRETCH_BYTES = 1_000_000;
 

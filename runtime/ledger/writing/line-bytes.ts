@@ -3,7 +3,7 @@ const SMALLEST = 1_024;
 const LARGEST = 524_288;
 /** Pieces of memory of each size that are kept. */
 const MOST_FREE = 32;
-/** Most bytes of a line beside its turn and message: four numbers, and what is between them. */
+/** Most bytes of a line besides its turn and message: four numbers and the separators. */
 const MOST_AROUND = 128;
 
 const COMMA = ','.charCodeAt(0);
@@ -78,7 +78,7 @@ export class LineBytes {
     this.#byte(CLOSE);
   }
 
-  /** Passes all lines on. What it gets is valid while `work` runs. */
+  /** Passes all lines to `work`. The buffer is valid only while `work` runs. */
   take<T>(work: (lines: Buffer) => T): T {
     this.#byte(CLOSE);
     const done = work(this.#bytes.subarray(0, this.#end));

@@ -10,8 +10,8 @@ const [QUOTE, BACKSLASH, SLASH] = ['"', '\\', '/'].map((one) => one.charCodeAt(0
 const ORIGINS = new Set(['c', 'a', 't'].map((one) => one.charCodeAt(0)));
 
 /**
- * Finds the keys in the bytes of a message, without making texts of them. It knows how this version encodes most messages;
- * others are to be decoded.
+ * Finds the keys in the bytes of a message without creating strings. It knows how this version encodes most messages; all
+ * others must be decoded.
  */
 export class MessageKeys {
   id = { from: 0, to: 0 };
@@ -23,7 +23,7 @@ export class MessageKeys {
   #bytes: Uint8Array = new Uint8Array(0);
   #end = 0;
 
-  /** False: the message is encoded otherwise. */
+  /** False: the message has another encoding. */
   find(bytes: Uint8Array, from: number, to: number): boolean {
     this.#bytes = bytes;
     this.#end = to;
@@ -36,14 +36,14 @@ export class MessageKeys {
     return at >= 0 && ORIGINS.has(bytes[at] ?? 0) && this.#findTenant();
   }
 
-  /** Where a text ends that must be at a place. -1: it is not there. */
+  /** Returns the end of `expected`, which must begin at `from`; -1 when it does not. */
   #after(expected: Uint8Array, from: number): number {
     if (from < 0 || from + expected.length > this.#end) return -1;
     for (let at = 0; at < expected.length; at += 1) if (this.#bytes[from + at] !== expected[at]) return -1;
     return from + expected.length;
   }
 
-  /** A value in ASCII up to its quote. Returns where that is; -1: there is no such value. */
+  /** A value in ASCII up to its quote. Returns the position of the quote; -1: there is no such value. */
   #value(value: { from: number; to: number }, from: number): number {
     if (from < 0) return -1;
     for (let at = from; at < this.#end; at += 1) {

@@ -13,7 +13,7 @@ export const COMMIT = { bytes: 0, turns: 4, epoch: 8, node: 16, end: 24 } as con
  */
 export const DELIVERY = { seq: 0, at: 8, partition: 16, turn: 20, message: 24, more: 28, end: 32 } as const;
 
-/** What a delivery is found by, when its message does not say it: a retry, a message in Blobs, an unreadable one. */
+/** The keys of a delivery that its message does not contain: of a retry, of a message in Blobs, of an unreadable one. */
 export interface MoreOfDelivery {
   readonly to: Address;
   readonly keys: Pick<DeliveryKeys, 'id' | 'cause' | 'trace' | 'effect' | 'drained'> | null;

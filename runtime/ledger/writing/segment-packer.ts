@@ -37,7 +37,7 @@ interface OpenGroup {
   last: { readonly tenant: string; readonly bytes: Buffer } | null;
 }
 
-/** Where deliveries of a partition go: into segments of its own, or of its group. */
+/** The target of a partition's deliveries: its own segments, or those of its group. */
 interface Place {
   readonly group: OpenGroup;
   readonly idOf: (first: number) => string;
@@ -134,7 +134,7 @@ export class SegmentPacker {
     return end;
   }
 
-  /** What a message does not say in the way of most. Null: its keys were found in it. */
+  /** The keys that a message does not contain in the usual encoding. Null: all keys were found in it. */
   #moreOf(bytes: Buffer, from: number, to: number, end: number): MoreOfDelivery | null {
     if (end === to) return this.#found.find(bytes, from, to) ? null : keysIn(bytes.toString('utf8', from, to));
     const more: MoreOfDelivery = JSON.parse(bytes.toString('utf8', to, end));
