@@ -1,7 +1,7 @@
 import { type SvcError, toSvcError } from '../runtime/errors.ts';
 import type { OpenStream } from './open-streams.ts';
 
-/** Checks in a row that may fail without a refusal, for example because a store is away. */
+/** Checks in a row that may fail without a refusal, for example because a store is unavailable. */
 const MOST_UNCHECKED = 10;
 
 /** Codes of a check that refuses the caller. Every other error says nothing about the caller. */
@@ -9,7 +9,7 @@ const REFUSALS: ReadonlySet<string> = new Set(['unauthenticated', 'forbidden', '
 
 interface WatchOptions {
   readonly recheckMs: number;
-  /** Admits the call again as when it began, or throws. */
+  /** Repeats the admission of the call, or throws. */
   readonly admit: () => Promise<unknown>;
 }
 

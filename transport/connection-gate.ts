@@ -48,7 +48,7 @@ function proxiesAt(addresses: readonly string[]): BlockList {
   return list;
 }
 
-/** How much of something one address may have. */
+/** Shares of a limit: how many connections one address may have. */
 export class AddressShare {
   readonly #most: number;
   readonly #proxies: BlockList;

@@ -100,7 +100,7 @@ export const JSON_NAMES = 10_000;
 
 export interface JsonPlace {
   readonly field: string;
-  /** First words of the error text: "the body". */
+  /** Subject of the error text, such as "the body". */
   readonly what: string;
   readonly maxDepth: number;
   /** Default: `JSON_VALUES`. */

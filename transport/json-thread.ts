@@ -47,7 +47,7 @@ export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<J
   return afterTurn(value);
 }
 
-/** What uses a large value gets a turn of the event loop of its own: to receive or to parse it takes one. */
+/** Gives the user of a large value its own turn of the event loop, because receiving or parsing the value took one. */
 async function afterTurn(value: Json): Promise<Json> {
   await setImmediate();
   return value;

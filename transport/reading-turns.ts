@@ -31,7 +31,7 @@ export class ReadingTurns {
     });
   }
 
-  /** Stops all connections. Those that were not read since they were continued are the next. */
+  /** Stops all connections. Those that were not read since they were continued come first. */
   stop(): void {
     if (this.#read.size === 0) return;
     const unread: Socket[] = [];

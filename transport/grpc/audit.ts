@@ -19,7 +19,7 @@ interface RecordParts {
   readonly operationAudit?: OperationAudit | undefined;
 }
 
-/** Who calls, by the metadata of the call, as soon as it is known: also of calls that are refused then. */
+/** The caller of each call, by its metadata. Set as soon as it is known, also for calls that are refused afterwards. */
 const callers = new WeakMap<Metadata, AuditedCaller>();
 
 const targets = new WeakMap<Metadata, string>();
@@ -72,18 +72,18 @@ export class CallRecord {
     this.#why = why;
   }
 
-  /** The method has the whole request. */
+  /** Notes that the method has the whole request. */
   withMethod(): void {
     this.#isWithMethod = true;
   }
 
-  /** The method has answered. */
+  /** Notes that the method has answered. */
   answered(): void {
     this.#hasAnswer = true;
     if (this.#isGone) this.#endAlone({ code: status.OK, details: '' });
   }
 
-  /** The client gets nothing more. */
+  /** Notes that the client has disconnected or its deadline has passed: it gets nothing more. */
   gone(deadline: Deadline): void {
     if (Number(deadline) <= Date.now()) this.#why = new SvcError('deadline_exceeded');
     this.#isGone = true;
@@ -91,7 +91,10 @@ export class CallRecord {
     else if (this.#hasAnswer) this.#endAlone({ code: status.OK, details: '' });
   }
 
-  /** The status of the method. `next` gets the one for the client: another one when the entry could not be written. */
+  /**
+   * Ends the record with the status of the method. `next` gets the status for the client, which differs when the entry could
+   * not be written.
+   */
   ended(given: Ended, next: (final: Ended) => void): void {
     if (this.#begun === null) next(given);
     else void this.#end(given).then(next);

@@ -44,7 +44,7 @@ const contexts = new WeakMap<Metadata, CallContext>();
 /** Identity and trace of an admitted call. */
 export function callerOf(metadata: Metadata): { readonly identity: Identity; readonly trace: string } {
   const { identity, trace } = contextOf(metadata);
-  if (identity === null) throw new SvcError('internal', 'a method without an admitted caller asked who calls');
+  if (identity === null) throw new SvcError('internal', 'a method without an admitted caller asked for its caller');
   return { identity, trace };
 }
 
@@ -177,7 +177,7 @@ export function callContext(parts: Entrance): ServerInterceptor {
   };
 }
 
-/** Stands for a request of a library's method that could not be decoded. */
+/** Marks a request of a library's method that could not be decoded. */
 const UNREADABLE = Object.freeze({ message: 'unreadable' });
 
 /** Public text for a request whose bytes are no message of the method. */

@@ -17,9 +17,9 @@ const MOST_WAITING = 500;
 type Begin = () => void;
 
 /**
- * Begins the calls of a server's connections in portions. One packet has room for thousands of calls, each of which costs 0.1 ms
- * even if it is refused, and Node.js reads the packets of all connections in one turn of the event loop: all other requests and
- * timers of the node would wait for them. Here a turn has room for some calls, and the connections take turns.
+ * Begins the calls of a server's connections in portions. One packet has room for thousands of calls, each of which costs 0.1
+ * ms even if it is refused, and Node.js reads the packets of all connections in one turn of the event loop: all other requests
+ * and timers of the node would wait for them. Here one turn begins some calls, and the connections take turns.
  */
 export class CallRounds {
   readonly #waiting = new Map<Http2Session, Begin[]>();
@@ -85,7 +85,7 @@ export class CallRounds {
     if (this.#waitingCalls > 0 || !this.#isReading) this.#scheduleTurn();
   }
 
-  /** The next call of the connection that waits longest, which then goes behind the others. */
+  /** Removes the next call of the connection that has waited longest and moves that connection to the end. */
   #next(): Begin | undefined {
     const [next] = this.#waiting;
     if (next === undefined) return undefined;
@@ -99,8 +99,8 @@ export class CallRounds {
 }
 
 /**
- * Makes the calls of a server begin in rounds. Replaces what the HTTP/2 server of the library does with a new stream; throws
- * `internal` when a version of the library has it in another place, which tests detect first.
+ * Makes the calls of a server begin in rounds. Replaces the HTTP/2 server's handler for new streams; throws `internal` when a
+ * version of the library has it in another place, which tests detect first.
  */
 export function beginInRounds(server: Server, rounds: CallRounds): void {
   const http2 = http2ServerOf(server);

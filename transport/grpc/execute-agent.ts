@@ -41,7 +41,7 @@ const MAX_AGENT_ID_CHARS = 256;
 const invalid = (field: string, expected: string): SvcError =>
   new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
-/** The start that the message asks for. Throws `invalid_argument` naming the field. */
+/** The start that the message requests. Throws `invalid_argument` naming the field. */
 async function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): Promise<StartCall> {
   const { agent_id, input, context_json, security_policy, workflow_execution_id } = request;
   const context = await contextOf(context_json, limits);

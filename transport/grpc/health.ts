@@ -118,8 +118,8 @@ const clientSide = (): never => {
 };
 
 /**
- * `grpc.health.v1.Health`, written by hand: the package that has it reads a .proto file when it is loaded, which is a twentieth of the
- * start of a node.
+ * `grpc.health.v1.Health`, written by hand: the package that has it reads a .proto file when it is loaded, which takes a
+ * twentieth of a node's start.
  */
 const HEALTH: ServiceDefinition = {
   check: methodOf('Check', false, answerBytes),

@@ -30,7 +30,7 @@ const MOST_FIELDS = 100_000;
 /** The generated code reads a number for the tag of a field, and mostly one for its length. */
 const MOST_NUMBERS = 2 * MOST_FIELDS;
 
-/** Stops before more fields are built than a request may have: one of 16 MiB has room for eight million. */
+/** Stops before it builds more fields than a request may have: a request of 16 MiB has room for eight million. */
 class BoundedReader extends BinaryReader {
   constructor(bytes: Uint8Array) {
     super(bytes);

@@ -151,7 +151,7 @@ function answerOf(result: Result, timeoutMs: number) {
   }
   const [said, wrong] = [withNote(stdout, stdout_truncated), withNote(stderr, stderr_truncated)];
   if (stopped_by === undefined) return { exit_code, stdout: said, stderr: wrong, duration_ms };
-  const ended = `${wrong}\nsvc: ended, it used more ${stopped_by} than it may\n`;
+  const ended = `${wrong}\nsvc: ended, it used more ${stopped_by} than allowed\n`;
   return { exit_code, stdout: said, stderr: ended, duration_ms };
 }
 

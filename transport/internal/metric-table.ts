@@ -45,7 +45,7 @@ const histogram = (
  */
 export const METRICS = {
   nodeInfo: gauge('svc_node_info', 'Which node this is; always 1.', ['node', 'role']),
-  nodeReady: gauge('svc_node_ready', '1 while /health/ready says so.'),
+  nodeReady: gauge('svc_node_ready', '1 while /health/ready answers that the node is ready.'),
   nodeDraining: gauge('svc_node_draining', '1 from a drain until the end.'),
   nodeLeaseAge: gauge('svc_node_lease_age_seconds', 'Time since the node lease was last extended.'),
   partitionsHeld: gauge('svc_partitions_held', 'Partitions served here.', ['pool']),
@@ -64,7 +64,7 @@ export const METRICS = {
     ['kind', 'outcome'],
   ),
   mailboxWait: histogram('svc_mailbox_wait_seconds', FAST, 'Time that messages waited before their turn.', ['kind']),
-  mailboxMessages: gauge('svc_mailbox_messages', 'Messages that wait in the logs served here; looked at each 10 s.'),
+  mailboxMessages: gauge('svc_mailbox_messages', 'Messages that wait in the logs served here; read every 10 s.'),
   mailboxOldest: gauge('svc_mailbox_oldest_seconds', 'Age of the oldest of them.'),
   messagesPostponed: gauge(
     'svc_messages_postponed',
@@ -74,7 +74,7 @@ export const METRICS = {
   run: histogram('svc_run_seconds', RUNS, 'Time of runs that ended, by kind and last status.', ['kind', 'status']),
   runsUnfinished: gauge(
     'svc_runs_unfinished',
-    'Unfinished runs by what they wait for. The node that holds partition system:0 counts those of the fleet each 10 s, up to 10,000.',
+    'Unfinished runs by what they wait for. The node that holds partition system:0 counts those of the fleet every 10 s, up to 10,000.',
     ['kind', 'wait_reason'],
   ),
   effect: histogram('svc_effect_seconds', WORK, 'Time of attempts of effects, by kind and how they ended.', [
@@ -84,7 +84,7 @@ export const METRICS = {
   effectsRunning: gauge('svc_effects_running', 'Model calls, tool calls, commands and other effects under way.'),
   spans: counter(
     'svc_spans_total',
-    'Spans by what became of them: `exported`, `dropped` because too many waited, `failed` because the receiver did not take them. All 0 without an endpoint.',
+    'Spans by outcome: `exported`, `dropped` because too many waited, `failed` because the receiver did not take them. All 0 without an endpoint.',
     ['outcome'],
   ),
   storeCall: histogram('svc_store_call_seconds', FAST, 'Time of calls of the stores.', ['store', 'call']),
@@ -96,7 +96,7 @@ export const METRICS = {
   ]),
   refusals: counter(
     'svc_http_refusals_total',
-    'Calls over REST that ended with an error, by its code: limits that were met, too.',
+    'Calls over REST that ended with an error, by its code; refusals by a limit are included.',
     ['code'],
   ),
   streamsOpen: gauge('svc_streams_open', 'Open event streams over REST.'),

@@ -3,12 +3,12 @@ import type { AdmissionCounts } from '../../usecases/starts/admission.ts';
 import type { RestApp } from '../rest/parts.ts';
 import type { LookedUp, NodeMetrics } from './node-metrics.ts';
 
-/** What this node knows about itself without a store, so that a scrape answers while the stores are unavailable. */
+/** Figures of this node that need no store, so that a scrape is answered while the stores are unavailable. */
 export interface NodeFigures {
   readonly metrics: NodeMetrics;
   local(): LocalNode;
   admission(): AdmissionCounts;
-  /** The last look at figures that need a store. */
+  /** The last values of the figures that need a store. */
   lookedUp(): LookedUp;
 }
 
@@ -22,7 +22,7 @@ export function addMetrics(app: RestApp, figures: NodeFigures): void {
   });
 }
 
-/** Adds what is not counted but read at each scrape. */
+/** Adds values that are not counted but read at each scrape. */
 function addFigures({ metrics, local, admission, lookedUp }: NodeFigures): void {
   metrics.labelled('nodeInfo', () => [{ labels: { node: local().node_id, role: local().role }, value: 1 }]);
   metrics.gauge('nodeReady', () => Number(local().ready));

@@ -8,7 +8,7 @@ const LOOP_PRECISION_MS = 50;
 const MOST_KINDS = 64;
 const OTHER = 'other';
 
-/** Spans by what became of them. */
+/** Spans by outcome. */
 interface SpanCounts {
   readonly exported: number;
   readonly dropped: number;
@@ -17,7 +17,7 @@ interface SpanCounts {
 
 const NO_SPANS: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
 
-/** Figures that are looked up from time to time, since they need a store. */
+/** Figures that are looked up at intervals, since they need a store. */
 export interface LookedUp {
   readonly mailbox: { readonly messages: number; readonly oldestSeconds: number };
   /** Null: another node counts them. */
@@ -62,7 +62,7 @@ export class NodeMetrics implements HttpMeter {
     if (known === undefined) {
       const bounded = this.#bounded(kind);
       known = { turn: this.#turns.series([bounded, outcome]), wait: this.#waits.series([bounded]) };
-      // Kinds beyond the bound would fill the memory.
+      // Unlimited kinds would fill the memory.
       if (bounded === kind) this.#deliveries.set(key, known);
     }
     known.turn.observe(turnMs / 1_000);
@@ -109,7 +109,7 @@ export class NodeMetrics implements HttpMeter {
     this.#streams = count;
   }
 
-  /** Counts spans by what became of them, from when on they are exported. */
+  /** Counts spans by outcome, once they are exported. */
   spans(read: () => SpanCounts): void {
     this.#spans = read;
   }
@@ -133,7 +133,7 @@ export class NodeMetrics implements HttpMeter {
     });
   }
 
-  /** Adds a counter that another part of the node keeps. */
+  /** Adds a counter that another part of the node maintains. */
   kept(name: MetricName, read: () => number): void {
     const counter: Counter = new Counter({
       ...this.#options(METRICS[name]),

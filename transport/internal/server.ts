@@ -14,8 +14,8 @@ export type { InternalServerParts } from './parts.ts';
 /** Longest part of a path, in characters: a capability token (RS256, about 700 characters) is one part. */
 const PATH_PART_LENGTH = 4_096;
 
-/** Authenticates no one: all routes here are public and check capability tokens themselves. */
-const nobody: Authenticator = {
+/** All routes here are public and check capability tokens themselves, so nothing may authenticate a caller. */
+const noAuthenticator: Authenticator = {
   required: true,
   async authenticate() {
     throw new SvcError('forbidden');
@@ -37,7 +37,7 @@ export function createInternalServer(parts: InternalServerParts): RestApp {
     logger: parts.logger,
     limits,
     streams: waits,
-    authenticator: nobody,
+    authenticator: noAuthenticator,
     rewriteUrl: withoutToken,
   });
   app.register((scope: RestApp, _options, done) => {

@@ -27,7 +27,7 @@ import { answeredCall, callTool, inItsTrace, type ToolRequest } from './tool-cal
 /** Largest body, bytes: the arguments of one call and their envelope. */
 const BODY_BYTES = 4 * 1024 * 1024;
 
-/** Most characters of the text that says why parameters are refused. */
+/** Most characters of the text that explains why parameters are refused. */
 const REFUSED_CHARS = 300;
 
 const TEXT_PROBLEMS: readonly ErrorCode[] = ['invalid_argument', 'payload_too_large'];

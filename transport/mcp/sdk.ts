@@ -27,7 +27,7 @@ async function load() {
     ListPromptsRequestSchema: types.ListPromptsRequestSchema,
     GetPromptRequestSchema: types.GetPromptRequestSchema,
     ContentBlockSchema: types.ContentBlockSchema,
-    /** Of all requests that the server handles with parameters. */
+    /** Schemas of all requests with parameters that the server handles. */
     requests: [
       types.ListToolsRequestSchema,
       types.CallToolRequestSchema,

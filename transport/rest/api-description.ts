@@ -13,8 +13,8 @@ interface DescribedBy {
 }
 
 /**
- * The API description, made from the schemas that validate the routes. It is made, and what makes it is loaded, when a client first
- * asks: the packages are a tenth of a start.
+ * The API description, built from the schemas that validate the routes. It is built, and its packages are loaded, at the first
+ * request for it: loading them takes a tenth of a node's start.
  */
 export class ApiDescription {
   readonly #routes: RouteOptions[] = [];
@@ -30,7 +30,7 @@ export class ApiDescription {
     });
   }
 
-  /** Made once and sent to all clients from the same memory, since it needs no token. */
+  /** Built once and sent to all clients from the same memory, since it needs no token. */
   json(): Promise<Buffer> {
     return this.#json.get();
   }
@@ -103,8 +103,8 @@ const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject
 };
 
 /**
- * Changes what generators of clients refuse: a schema of several types becomes alternatives, and the header that has the name of
- * a query parameter gets one of its own for Go.
+ * Changes two forms that client generators refuse: a schema of several types becomes alternatives, and a header with the name
+ * of a query parameter gets a name of its own for Go.
  */
 function easeGenerators(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
@@ -131,20 +131,20 @@ function openapiOptions(version: string, bearer: boolean): FastifyDynamicSwagger
       // Relative to the URL of the document.
       servers: [{ url: '/' }],
       tags: [
-        { name: 'agents', description: 'What is deployed' },
+        { name: 'agents', description: 'Deployed agents' },
         { name: 'executions', description: 'Runs of agents' },
         { name: 'workflows', description: 'State machines of agents, people, commands and containers, and their runs' },
-        { name: 'approvals', description: 'What waits for a human' },
+        { name: 'approvals', description: 'Questions to humans' },
         { name: 'stimuli', description: 'Events from outside, and where they are routed' },
         { name: 'volumes', description: 'Storage that outlives a run, and its files' },
-        { name: 'manifests', description: 'What manifests are checked by' },
-        { name: 'cortex', description: 'What was learned from errors' },
+        { name: 'manifests', description: 'Schemas of manifests' },
+        { name: 'cortex', description: 'Solutions of earlier errors' },
         { name: 'tools', description: 'Tools for callers without an agent' },
         { name: 'seal', description: 'Signed tool calls of agents, and their audit chains' },
         { name: 'cluster', description: 'Nodes of the fleet, for operators' },
         { name: 'chaos', description: 'Fault injection, for operators' },
-        { name: 'api keys', description: 'Keys that act as their makers' },
-        { name: 'rate limits', description: 'Limits set at run time, and what callers used of theirs' },
+        { name: 'api keys', description: 'Keys that act for the users who created them' },
+        { name: 'rate limits', description: 'Limits set at run time, and their use by callers' },
         { name: 'secrets', description: 'Values by path, never shown' },
         { name: 'execute', description: 'Goals reached by a program that an agent writes' },
         { name: 'health', description: 'Liveness and readiness' },
@@ -160,7 +160,7 @@ function openapiOptions(version: string, bearer: boolean): FastifyDynamicSwagger
   };
 }
 
-/** What is looked at of an API description. */
+/** The parts of an API description that are read here. */
 interface Described {
   readonly paths?: unknown;
   readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
@@ -168,7 +168,7 @@ interface Described {
 
 const COMPONENT = '#/components/schemas/';
 
-/** Suffix by which the type provider tells what a caller may send from what is answered. */
+/** Suffix that the type provider adds to schemas of requests. */
 const INPUT = 'Input';
 
 /** Names of the components that a part of the description refers to. */
@@ -188,8 +188,8 @@ function usedNames(paths: unknown, schemas: Readonly<Record<string, unknown>>): 
 }
 
 /**
- * The type provider makes two components of each named schema: NAME for answers and NAMEInput for requests. Only those
- * stay that something refers to, and a NAMEInput loses its suffix where no answer has another schema by that name.
+ * The type provider makes two components of each named schema: NAME for answers and NAMEInput for requests. This keeps only
+ * those that something refers to, and removes the suffix of a NAMEInput when no answer has another schema by that name.
  */
 function withComponents<T extends Described>(described: T): T {
   const made = described.components?.schemas ?? {};

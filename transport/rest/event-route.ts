@@ -25,7 +25,7 @@ export const ACCESS_ENDED =
 
 export const STREAM_DESCRIPTION =
   'Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose ' +
-  'one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers ' +
+  'one key names the event. Ends after the last event; a request after the last event of an ended execution answers ' +
   `204, so that an EventSource stops. ${ACCESS_ENDED}`;
 
 /** Parameters and answers that all routes with an event stream share. */

@@ -26,8 +26,7 @@ export class KnownPaths {
   }
 
   /**
-   * Whether a path without parameters exists, but without this method. Then the parameter of another path must not
-   * match it.
+   * Whether a path without parameters exists, but not with this method. The parameter of another path must not match it then.
    */
   isWrittenOutWithout(method: string, url: string): boolean {
     const path = url.split('?', 1)[0] ?? '';

@@ -38,7 +38,7 @@ const isFailedStart = (error: SvcError, { starts }: { readonly starts?: boolean 
 /** The text of an error for clients. Never the message of a bug, which may contain secrets. */
 function publicText(error: SvcError, texts: ProblemTexts): string {
   if (error.code === 'not_found') {
-    // A field of the manifest names something else than the route, such as a volume.
+    // A field of the manifest names another resource than the route, such as a volume.
     const isOfManifest = error.field?.startsWith('spec.') === true;
     return isOfManifest ? error.message : (texts.notFound ?? error.message);
   }
@@ -95,7 +95,7 @@ export function fromFramework(thrown: unknown, bodyBytes: number = REST_LIMITS.b
   return new SvcError(ours ? 'internal' : 'invalid_argument', undefined, { cause: thrown });
 }
 
-/** A schema with one of these texts (`invalid agent id`, H10) answers with the text alone. */
+/** A schema with one of these texts (`invalid agent id`, H10) answers with only that text. */
 const EXACT = /^invalid (?:agent|execution|request) id$/;
 
 const MAX_DETAILS = 20;

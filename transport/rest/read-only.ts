@@ -11,8 +11,8 @@ export interface ShownRecording {
 }
 
 /**
- * Refuses every call that could change something, by its method and by the access that its route asks for, whatever the
- * path: a new route is refused too unless it reads.
+ * Refuses every call that could change something, by its method and by the access that its route requires, whatever the path: a
+ * new route that does not only read is refused too.
  */
 export function refuseChanges(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ method, routeOptions }) => {

@@ -35,7 +35,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access;
-    /** What a key's scopes are compared with. Absent: `access` in the area of the path; `any`: every key may call it. */
+    /** The scope that a key needs. Absent: `access` in the area of the path; `any`: every key may call it. */
     scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';
     /** True: also for consumers of a paid tier, who keep volumes in their own tenant. */
     forKeepers?: boolean | undefined;
@@ -50,7 +50,7 @@ declare module 'fastify' {
 
 /** The caller of a route that is not public. */
 export function callerOf(request: FastifyRequest): Identity {
-  if (request.identity === null) throw new SvcError('internal', 'a public route asked who calls');
+  if (request.identity === null) throw new SvcError('internal', 'a public route asked for its caller');
   return request.identity;
 }
 
@@ -106,7 +106,7 @@ export function addRequestContext(
       request.key = key;
     });
   });
-  // Parsing a body leaves the context of the hook before.
+  // Body parsing runs outside the context that the earlier hook set.
   app.addHook('preHandler', (request, _reply, done) => asCallOf(request.callingSpan, done));
 }
 

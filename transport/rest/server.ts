@@ -114,9 +114,9 @@ export function openApp(parts: AppParts): RestApp {
   return app;
 }
 
-/** Spares the framework loading compilers of its own, in a hundred modules, before it is given those of this server. */
+/** Keeps the framework from loading its own compilers, a hundred modules, before it gets those of this server. */
 const noCompiler = (): never => {
-  throw new Error('a schema was to be compiled before its compiler was there');
+  throw new Error('a schema was compiled before the compilers were set');
 };
 
 function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {

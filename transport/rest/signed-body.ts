@@ -121,7 +121,7 @@ export function refuseEncoded(request: FastifyRequest): void {
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
-/** A longer body of white space alone is not read as an empty one. */
+/** A longer body of only white space is not accepted as an empty one. */
 const MOST_SPACE = 4 * 1024;
 
 /** Parses a body; undefined for an empty one. */

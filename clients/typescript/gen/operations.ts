@@ -600,7 +600,7 @@ export type FeedEvent = {
   /** The first record of a new feed: read the lists now, everything later is sent. */
   readonly open: Readonly<Record<string, unknown>>;
 } | {
-  /** What was missed is gone: read the lists again. */
+  /** The missed changes are no longer stored: read the lists again. */
   readonly reset: {
     readonly reason: string;
   };
@@ -2263,7 +2263,7 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionCancelled>;
-    /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/executions/{id}/stream`) */
+    /** Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; a request after the last event of an ended execution answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/executions/{id}/stream`) */
     stream(input: {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
@@ -2503,14 +2503,14 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ExecutionCancelled>;
-    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/stream`) */
+    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; a request after the last event of an ended execution answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/stream`) */
     stream(input: {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): AsyncGenerator<StreamedEvent<WorkflowEvent>, void, undefined>;
-    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/logs/stream`) */
+    /** Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; a request after the last event of an ended execution answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/logs/stream`) */
     streamLogs(input: {
       /** Same as the header Last-Event-ID, for clients that cannot set headers. */
       readonly last_event_id?: string;

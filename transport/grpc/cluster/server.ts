@@ -46,7 +46,7 @@ const FOR_STRANGERS: ReadonlySet<string> = new Set([
   NodeClusterServiceService.challengeNode.path,
 ]);
 
-/** Which side of a node serves a method, and what the caller must present before its message is read. */
+/** The role of a node that serves a method, and what the caller must present before its message is read. */
 interface Rule {
   readonly by: 'controller' | 'worker';
   /** AttestNode presents its join token with the message, since a token may be valid for one node only. */
@@ -104,8 +104,8 @@ function bearerOf(metadata: Metadata): string {
 }
 
 /**
- * Trailers `svc-node-id`, `svc-node-life` and `svc-node-time` of every answer, including errors. A sender that reached
- * another node than expected learns from them for which node it has to make its proof.
+ * Trailers `svc-node-id`, `svc-node-life` and `svc-node-time` of every answer, including errors. They tell a sender that
+ * reached another node than expected for which node it must make its proof.
  */
 const introduction =
   (proofs: Pick<NodeProofs, 'introduction'>) =>

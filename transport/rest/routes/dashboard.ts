@@ -43,7 +43,7 @@ then load this page again. The node needs no restart.
 </html>
 `;
 
-/** What a page needs to know before it can sign in; nothing here is secret. */
+/** What a page needs before it can sign in; nothing here is secret. */
 interface DashboardConfig {
   readonly sign_in: DashboardParts['signIn'];
   readonly oidc: { readonly issuer: string; readonly client_id: string; readonly scopes: readonly string[] } | null;
@@ -122,8 +122,8 @@ async function sendAsset(
 }
 
 /**
- * The files of the build, each kept in memory once it was asked for: its name says its content. So all clients are sent the same
- * bytes, and many that read slowly, which need no token, cost no memory for each.
+ * The files of the build. Each is kept in memory after its first request, since its name contains a hash of its content. All
+ * clients are sent the same bytes, so slow readers, which need no token, cost no memory of their own.
  */
 class Assets {
   readonly #directory: string;
@@ -140,7 +140,7 @@ class Assets {
     try {
       found = await reading;
     } finally {
-      // What is not there may be there after the next build.
+      // A missing file may exist after the next build.
       if (found === null) this.#files.delete(name);
     }
     return found;

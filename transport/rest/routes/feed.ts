@@ -15,7 +15,7 @@ const RunKey = z.object({ id: z.string(), kind: z.string() });
 /** Contents of the records by name. They are described and not checked. */
 const CONTENTS = {
   open: z.object({}).describe('The first record of a new feed: read the lists now, everything later is sent.'),
-  reset: z.object({ reason: z.string() }).describe('What was missed is gone: read the lists again.'),
+  reset: z.object({ reason: z.string() }).describe('The missed changes are no longer stored: read the lists again.'),
   place: z.object({}).describe('A record without content, whose id is a newer place to resume from.'),
   run: RunSchema.describe('A run that began or changed and meets the conditions.'),
   run_left: RunKey.describe('A run that meets the conditions no longer, or not yet.'),

@@ -70,7 +70,7 @@ export function workflowManifestRoutes(app: RestApp, { workflows }: RestParts): 
   });
 }
 
-/** What the routes of agents' manifests and those of workflows' manifests differ in. */
+/** The differences between the routes of agents' manifests and those of workflows' manifests. */
 interface Manifests<Deployed, Validated> {
   readonly kind: Kind;
   readonly style: ProblemStyle;

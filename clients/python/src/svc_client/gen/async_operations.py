@@ -648,7 +648,7 @@ class AsyncExecutionsApi:
         last_event_id: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> AsyncIterator[StreamedEvent[ExecutionEvent]]:
-        """Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/executions/{id}/stream`)"""
+        """Follow an execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; a request after the last event of an ended execution answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/executions/{id}/stream`)"""
         # last_event_id: Same as the header Last-Event-ID, for clients that cannot set headers.
         # id: UUID
         answer: AsyncIterator[StreamedEvent[ExecutionEvent]] = self._sender.stream(EXECUTIONS_STREAM, {"last_event_id": last_event_id, "id": id}, ("id", ), options)
@@ -938,7 +938,7 @@ class AsyncWorkflowExecutionsApi:
         last_event_id: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> AsyncIterator[StreamedEvent[WorkflowEvent]]:
-        """Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/stream`)"""
+        """Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; a request after the last event of an ended execution answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/stream`)"""
         # last_event_id: Same as the header Last-Event-ID, for clients that cannot set headers.
         # id: UUID
         answer: AsyncIterator[StreamedEvent[WorkflowEvent]] = self._sender.stream(WORKFLOW_EXECUTIONS_STREAM, {"last_event_id": last_event_id, "id": id}, ("id", ), options)
@@ -951,7 +951,7 @@ class AsyncWorkflowExecutionsApi:
         last_event_id: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> AsyncIterator[StreamedEvent[WorkflowEvent]]:
-        """Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; asked for at the last event of an ended execution it answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/logs/stream`)"""
+        """Follow a workflow execution live. Server-sent events: each record is unnamed, its `id` is the number of the event, its data one JSON object whose one key names the event. Ends after the last event; a request after the last event of an ended execution answers 204, so that an EventSource stops. When the key or token that opened it is revoked or has expired, it ends within a minute with a record of the event type `access_ended`: `{"access_ended": {"code", "message"}}`. (`GET /v1/workflows/executions/{id}/logs/stream`)"""
         # last_event_id: Same as the header Last-Event-ID, for clients that cannot set headers.
         # id: UUID
         answer: AsyncIterator[StreamedEvent[WorkflowEvent]] = self._sender.stream(WORKFLOW_EXECUTIONS_STREAM_LOGS, {"last_event_id": last_event_id, "id": id}, ("id", ), options)

@@ -611,7 +611,7 @@ class FeedEventOpen(TypedDict):
     open: "Dict[str, Any]"
 
 class FeedEventReset(TypedDict):
-    # What was missed is gone: read the lists again.
+    # The missed changes are no longer stored: read the lists again.
     reset: "FeedEventResetReset"
 
 class FeedEventResetReset(TypedDict):
