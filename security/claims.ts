@@ -101,7 +101,7 @@ function consumerTenant(claim: unknown, subject: string, { tenants }: AmongRealm
   const plain = `u-${subject}`;
   const own = isTenantSlug(plain) ? plain : `u-${createHash('sha256').update(subject).digest('hex').slice(0, 40)}`;
   const tenant = claim === undefined ? own : text(claim);
-  if (tenant === undefined || !isTenantSlug(tenant)) throw new UnusableClaim('tenant claim is no slug');
+  if (tenant === undefined || !isTenantSlug(tenant)) throw new UnusableClaim('tenant claim is not a slug');
   if (tenant === SYSTEM_TENANT) throw new UnusableClaim('tenant claim names the system tenant');
   if (tenants.has(tenant)) throw new UnusableClaim('tenant claim names a tenant with a realm of its own');
   return tenant;

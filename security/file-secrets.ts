@@ -47,7 +47,7 @@ function fromEnvironment(
 
 async function fromFile(directory: string | undefined, tenant: string, reference: string): Promise<string> {
   if (directory === undefined) throw refused(reference, 'no secrets directory is configured');
-  if (tenant !== SYSTEM_TENANT && !isTenantSlug(tenant)) throw refused(reference, 'the tenant is no slug');
+  if (tenant !== SYSTEM_TENANT && !isTenantSlug(tenant)) throw refused(reference, 'the tenant is not a slug');
   const path = reference.slice('secret:'.length);
   const root = tenant === SYSTEM_TENANT ? directory : join(directory, 'tenants', tenant);
   if (path === '' || path.includes('\0') || isAbsolute(path) || !isInside(resolve(root), resolve(root, path))) {

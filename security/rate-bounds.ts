@@ -33,7 +33,7 @@ const WINDOW_MS: Readonly<Record<RateWindow, number>> = {
   month: 2_592_000_000,
 };
 
-/** What one counter counts together, with the limit of each window. */
+/** The limits of one counter, for each window. */
 interface RateBucket {
   /** `model_calls`, or the pattern of tools: `tool:fs.*`. */
   readonly name: string;
@@ -196,6 +196,6 @@ function refused(what: Limited, bucket: string, { limit, window, units, retryAft
   const name = (text: string): string => text.replace(/^tool:/, 'calls of tool ').replaceAll('_', ' ');
   const counted = bucket === what ? '' : ` (counted together: ${bucket.slice('tool:'.length)})`;
   const rule = `at most ${limit} ${name(what)} per ${window}${counted}`;
-  const text = units > limit ? `${rule}; ${units} at once can never be had.` : `${rule}; try again later.`;
+  const text = units > limit ? `${rule}; ${units} at once are never allowed.` : `${rule}; try again later.`;
   return new SvcError('rate_limited', text, { field: what, retryAfterMs });
 }

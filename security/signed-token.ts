@@ -144,7 +144,7 @@ export function confirmedKey({ jwk }: Confirmation): KeyObject {
   try {
     return createPublicKey({ key: jwk, format: 'jwk' });
   } catch (error) {
-    throw new (jose().errors.JWTInvalid)('cnf is no Ed25519 key', { cause: error });
+    throw new (jose().errors.JWTInvalid)('cnf is not an Ed25519 key', { cause: error });
   }
 }
 

@@ -79,7 +79,9 @@ function mayInFleet(identity: Identity, action: FleetAction): boolean {
   return roles.includes(READONLY_ROLE) && action === 'inspect';
 }
 
-/** Whether it has a tenant for itself and pays for it: a consumer of a tier above free. It may keep volumes there (W38). */
+/**
+ * Whether the identity has its own tenant and pays for it: a consumer of a tier above free. It may keep volumes there (W38).
+ */
 const keepsVolumes = ({ kind, tier, roles }: Identity): boolean =>
   kind === 'consumer' && tier !== 'free' && !roles.includes(READONLY_ROLE);
 

@@ -6,7 +6,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import { isSameSecret } from '../constant-time.ts';
 import { type ApiKeyView, type Caller, isWithin, makesKeys, type NewApiKey, SCOPES } from './api.ts';
 
-/** Keys by (tenant, id). Expired and revoked keys are kept for a while, so that it stays visible who made and revoked them. */
+/** Keys by (tenant, id). Expired and revoked keys are kept for a while, so that lists show who created and revoked them. */
 export const API_KEYS: CollectionSpec = {
   name: 'api_keys',
   unique: [],

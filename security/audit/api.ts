@@ -43,7 +43,7 @@ export interface OperationAudit {
   denied(call: AuditedCall, error: SvcError): void;
 }
 
-/** What happened in a tenant beside the calls of its operations, such as a file operation of a run. */
+/** An event in a tenant that is no call of an operation, such as a file operation of a run. */
 export interface Occurrence {
   readonly tenant: string;
   readonly operation: string;
@@ -57,13 +57,13 @@ export interface Occurrence {
 
 export const isDenied = ({ code }: SvcError): boolean => code === 'forbidden' || code === 'unauthenticated';
 
-/** The end that an error is. */
+/** The end of an operation that threw this error. */
 export function endOf(error: SvcError): AuditedEnd {
   const isDenial = isDenied(error);
   return {
     outcome: isDenial ? 'denied' : 'failed',
     error: error.code,
-    // Other texts may name what the caller sent.
+    // Other texts may contain input of the caller.
     reason: error.reason ?? (isDenial ? error.message : null),
   };
 }
@@ -106,7 +106,7 @@ export interface ListedEntry extends Omit<OperationEntry, 'kind'> {
   readonly at: string;
 }
 
-/** One chain of a tenant with what is signed about it. */
+/** One chain of a tenant, with the signed statements about it. */
 export interface ChainView {
   readonly node: string;
   readonly first: number;

@@ -2,9 +2,8 @@ import type { EntryBody, EntryRecord, OperationEntry } from '../../manifests/aud
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 
 /**
- * Records of one chain that were written together. One document is written whole or not at all, and its id is free once
- * only: after a crash no record is missing between two others, and two writers of one chain cannot write the same
- * sequence.
+ * Records of one chain that were written together. A document is written whole or not at all, and its id can be inserted only
+ * once: after a crash no record is missing between two others, and two writers of one chain cannot write the same sequence.
  */
 export interface Block extends StoredDocument {
   readonly node: string;
@@ -15,7 +14,7 @@ export interface Block extends StoredDocument {
   readonly last: number;
   /** ISO time of the last record. */
   readonly at: string;
-  /** What all entries of the block share, for lists with conditions; null when they differ. */
+  /** Values that all entries of the block share, for lists with conditions; null when they differ. */
   readonly subject: string | null;
   readonly operation: string | null;
   readonly outcome: string | null;
@@ -65,7 +64,7 @@ function shared(entries: readonly OperationEntry[], of: (entry: OperationEntry) 
   return entries.every((entry) => of(entry) === value) ? value : null;
 }
 
-/** What a node writes at one time. */
+/** An entry that is to be written. */
 export interface PendingEntry {
   readonly body: EntryBody;
   /** ISO time. */

@@ -28,8 +28,8 @@ interface ChainParts {
 }
 
 /**
- * The chain that this node writes for one tenant. Entries that come while a block is written go into the next block
- * together. A block whose write failed is written again, unchanged, until it is stored.
+ * The chain that this node writes for one tenant. Entries that arrive while a block is written go into the next block together.
+ * A block whose write failed is written again, unchanged, until it is stored.
  */
 export class Chain {
   readonly #parts: ChainParts;

@@ -2,16 +2,16 @@ import type { ChainEnd } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Chain } from './chain.ts';
 
-/** How often unused chains are looked for. */
+/** How often unused chains are searched for. */
 const LOOK_MS = 10_000;
 
-/** A chain without a new entry for this long is put away. */
+/** A chain without a new entry for this long is closed. */
 export const IDLE_MS = 600_000;
 
-/** Most open chains. Above it those that were not used since the last look are put away, the longest unused ones first. */
+/** Most open chains. Above it those that were not used since the last check are closed, the least recently used first. */
 const MOST_OPEN = 2_000;
 
-/** Most chains that one look closes, so that their last entries do not keep the store busy. */
+/** Most chains that one check closes, so that their last entries do not keep the store busy. */
 const MOST_CLOSED = 1_000;
 
 interface OpenChain {
@@ -25,21 +25,21 @@ interface OpenChain {
 interface OpenChainsParts {
   readonly clock: Clock;
   readonly make: (tenant: string) => Chain;
-  /** Writes the first entry of a chain that is opened, also of one that was put away before. */
+  /** Writes the first entry of a chain that is opened, also of one that was closed before. */
   readonly open: (tenant: string, chain: Chain) => void;
-  /** Writes the last entry of a chain that is put away. */
+  /** Writes the last entry of a chain that is closed. */
   readonly close: (tenant: string, chain: Chain) => void;
-  /** Whether the end of a chain needs to be known here no longer. */
+  /** Whether the end of a chain is no longer needed in memory. */
   readonly mayForget: (tenant: string, end: ChainEnd) => boolean;
 }
 
 /**
- * The chains that this process writes, by tenant. One that is not used is closed, and forgotten once its end was stated:
- * the next entry of its tenant reads the end from the store and goes on behind it.
+ * The chains that this process writes, by tenant. An unused chain is closed, and dropped from memory once its end was stated:
+ * the next entry of its tenant reads the end from the store and continues behind it.
  */
 export class OpenChains {
   readonly #parts: OpenChainsParts;
-  /** The longest unused one first. */
+  /** The least recently used one first. */
   readonly #open = new Map<string, OpenChain>();
   #cancel: (() => void) | null = null;
   #hasEnded = false;
@@ -71,7 +71,7 @@ export class OpenChains {
     for (const [tenant, { chain }] of this.#open) if (chain.end !== null) yield [tenant, chain.end];
   }
 
-  /** Tenants of chains that are not closed. None is closed by itself from here on. */
+  /** Tenants of chains that are not closed. No chain is closed automatically from here on. */
   end(): string[] {
     this.#hasEnded = true;
     this.#cancel?.();

@@ -24,14 +24,14 @@ const MOST_PENDING = 10_000;
 /** How long an operation waits for its entry with `fail_closed`. */
 const WAIT_MS = 3_000;
 
-/** Reason in the last entry of a chain that is put away. */
+/** Reason in the last entry of an unused chain that is closed. */
 const UNUSED = 'the node had no further entry of this tenant';
 
 const MOST_TEXT = 200;
 
 const MOST_ROLES = 20;
 
-/** Trace id of what has no trace. */
+/** Trace id of entries without a trace. */
 const NO_TRACE = '0'.repeat(32);
 
 export interface OperationAuditParts {
@@ -41,9 +41,9 @@ export interface OperationAuditParts {
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
   readonly failClosed: boolean;
-  /** Called for each chain that is opened, also for one that was put away before. */
+  /** Called for each chain that is opened, also for one that was closed before. */
   readonly onOpened?: (tenant: string) => void;
-  /** Called with what is durable. */
+  /** Called with records that are durable. */
   readonly onWritten?: (tenant: string, records: readonly EntryRecord[]) => void;
   /** Whether the end of a chain is in a statement. Default: none is made. */
   readonly isStated?: ((tenant: string, end: ChainEnd) => boolean) | undefined;
@@ -51,7 +51,7 @@ export interface OperationAuditParts {
   readonly sinkTakes?: (() => boolean) | undefined;
 }
 
-/** Writes the audit of operations: one chain for each tenant, made by this node. Chains that are not used are put away. */
+/** Writes the audit of operations: one chain for each tenant, made by this node. Unused chains are closed. */
 export class ChainedAudit implements OperationAudit {
   readonly #parts: OperationAuditParts;
   readonly #chains: OpenChains;
@@ -103,16 +103,16 @@ export class ChainedAudit implements OperationAudit {
     this.#repeats.add(tenantOf(call), entryOf(call, { error: null, reason: null, ...endOf(error) }, null));
   }
 
-  /** Records what happened beside the calls. No one waits for it, with `fail_closed` neither. */
+  /** Records an event that is no call. It waits for nothing, also with `fail_closed`. */
   occurred(occurrence: Occurrence): void {
     this.#occurrences.add(occurrence.tenant, occurrenceEntry(occurrence));
   }
 
-  /** Writes what is counted, closes the chains, and waits for the store for at most `waitMs`. */
+  /** Writes the counted repeats, closes the chains, and waits for the store for at most `waitMs`. */
   async close(reason: string, waitMs: number): Promise<void> {
     this.#repeats.flush();
     this.#occurrences.flush();
-    // What was counted as lost is in no chain yet.
+    // The numbers of dropped entries are in no chain yet.
     const tenants = new Set([...this.#chains.end(), ...this.#lost.keys()]);
     const all = [...tenants].map((tenant) => this.#append(tenant, { kind: 'closed', reason }));
     await this.#within(Promise.all(all), waitMs);
@@ -125,7 +125,7 @@ export class ChainedAudit implements OperationAudit {
     else this.#repeats.add(tenant, entry);
   }
 
-  /** Writes without a wait. An entry for which there is no room is counted, and the number is written later. */
+  /** Writes without waiting. An entry for which there is no space is counted, and the number is written later. */
   #write(tenant: string, entry: OperationEntry, most = MOST_PENDING): void {
     if (this.#pending >= most) {
       this.#lost.set(tenant, (this.#lost.get(tenant) ?? 0) + entry.count);

@@ -13,7 +13,7 @@ const NEWEST_FIRST = newestFirst('at');
 /** Blocks that one query reads. */
 const AT_ONCE = 100;
 
-/** Most blocks that one page reads. A list with conditions that few entries meet then has pages that are not full. */
+/** Most blocks that one page reads. Pages of a list with rarely met conditions may therefore not be full. */
 const MOST_BLOCKS = 2_000;
 
 const MOST_LISTED = 1_000;
@@ -55,19 +55,19 @@ export async function listEntries(
   return place === undefined ? { items } : { items, next_page_token: tokenOf(what, [...place, 0]) };
 }
 
-/** A token holds the position of the block that was read last, and the sequence that was passed in it; 0: all of it. */
+/** A token holds the position of the last block read and the sequence reached in it; 0: the whole block. */
 function placeOf(token: Position | undefined): { place: Position | undefined; passed: number | null } {
   const passed = token?.at(-1);
   return { place: token?.slice(0, -1), passed: typeof passed === 'number' && passed > 0 ? passed : null };
 }
 
-/** Conditions that blocks can meet: a block whose entries differ is read and its entries are compared. */
+/** Conditions that blocks can meet. In a block whose entries differ, each entry is compared. */
 function whereOf({ subject, operation, outcome, from }: EntryFilter): Record<string, Condition> {
   const where: Record<string, Condition> = {};
   for (const [field, value] of Object.entries({ subject, operation, outcome })) {
     if (value !== undefined) where[field] = { in: [value, null] };
   }
-  // The time of a block is that of its last entry, so the upper bound is left to the entries.
+  // The time of a block is that of its last entry, so entries are compared with the upper bound one by one.
   if (from !== undefined) where.at = { gte: from };
   return where;
 }
@@ -95,7 +95,7 @@ function fits(entry: ListedEntry, { subject, operation, outcome, from, to }: Ent
 /** Most chains of a tenant that are listed. */
 const MOST_CHAINS = 1_000;
 
-/** The chains of a tenant, and what nodes state about their ends: each node its newest, and this node once more now. */
+/** The chains of a tenant, and the statements about their ends: the newest of each node, and one more of this node now. */
 export async function chainsOf(
   parts: {
     readonly blocks: Pick<Collection<Block>, 'find'>;

@@ -1,19 +1,19 @@
 import type { OperationEntry } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** Equal entries within this time are one. */
+/** Equal entries within this time are written as one. */
 const WINDOW_MS = 60_000;
 
 /** Which entries are equal, and how many different ones a tenant may have. */
 export interface RepeatRules {
   readonly keyOf: (tenant: string, entry: OperationEntry) => string;
-  /** Most different ones of a tenant that have entries of their own within the window. */
+  /** Most different entries of a tenant that are written on their own within the window. */
   readonly mostDifferent: number;
-  /** Operation of the entry that stands for all beyond these. */
+  /** Operation of the one entry that counts all further ones. */
   readonly others: string;
 }
 
-/** Of denials and failures. A caller that was not identified is known by its address only, whatever it asks for. */
+/** Rules for denials and failures. A caller that was not identified is known by its address only, whatever it requests. */
 export const OF_CALLERS: RepeatRules = {
   keyOf: (tenant, { subject, operation, error, address }) =>
     JSON.stringify(subject === null ? [tenant, null, error, address] : [tenant, subject, error, operation]),
@@ -21,7 +21,7 @@ export const OF_CALLERS: RepeatRules = {
   others: 'others',
 };
 
-/** Of what happens in volumes: equal is the same on the same path. */
+/** Rules for volumes: entries are equal when operation and path are equal. */
 export const OF_STORAGE: RepeatRules = {
   keyOf: (tenant, { subject, operation, target }) => JSON.stringify([tenant, subject, operation, target]),
   mostDifferent: 1_000,
@@ -30,7 +30,7 @@ export const OF_STORAGE: RepeatRules = {
 
 interface Repeated {
   readonly tenant: string;
-  /** The latest one, with the number of those that no entry stands for yet. */
+  /** The latest one, with the number of repeats that are not written yet. */
   entry: OperationEntry;
   count: number;
 }
@@ -38,8 +38,8 @@ interface Repeated {
 type Write = (tenant: string, entry: OperationEntry) => void;
 
 /**
- * Bounds entries: the first of equal ones is written at once, all others of the same minute are one entry with their number.
- * When a tenant has too many different ones the others are counted together, so that no caller can fill the store.
+ * Bounds entries: the first of equal ones is written at once, and its repeats in the same minute become one entry with their
+ * number. When a tenant has too many different ones, the others are counted together, so that no caller can fill the store.
  */
 export class Repeats {
   readonly #clock: Clock;
@@ -77,7 +77,7 @@ export class Repeats {
     count(others, { ...merged, operation: this.#rules.others, reason: null });
   }
 
-  /** Writes what was counted. */
+  /** Writes the counted repeats. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = null;

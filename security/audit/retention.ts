@@ -6,7 +6,7 @@ import type { Block } from './blocks.ts';
 import { signedContent } from './signed-content.ts';
 import type { ChainDocument } from './statements.ts';
 
-/** Where the beginning of a chain was removed. */
+/** The position up to which the beginning of a chain was removed. */
 export interface CheckpointDocument extends StoredDocument {
   /** The id: the node of the chain. */
   readonly sequence: number;
@@ -60,7 +60,7 @@ export class AuditRetention {
     this.#cancel = this.#parts.clock.after(SWEEP_MS, () => void this.sweep().then(() => this.#arm()));
   }
 
-  /** Never throws: what failed is done in the next sweep. */
+  /** Never throws: the next sweep repeats what failed. */
   async sweep(): Promise<void> {
     const { chains, warn } = this.#parts;
     try {
@@ -79,7 +79,7 @@ export class AuditRetention {
     const known = await checkpoints.get(tenant, node);
     const before = new Date(clock.now() - days * DAY_MS).toISOString();
     const sort = [['last', 'desc']] as const;
-    // The newest block stays, whatever its age: the node continues its chain behind it.
+    // The newest block stays, whatever its age, because the node continues its chain behind it.
     const [newest] = await blocks.find({ tenant, where: { node }, sort, limit: 1 });
     if (newest === undefined) return;
     const where = { node, at: { lt: before }, last: { lt: newest.first } };
@@ -106,7 +106,7 @@ export class AuditRetention {
     await this.#store(content, known);
   }
 
-  /** False: another node was faster, so this one removes nothing now. */
+  /** False: another node was faster, so this one removes nothing in this sweep. */
   async #store(place: Omit<Checkpoint, 'signed_at'>, known: CheckpointDocument | null): Promise<boolean> {
     const { checkpoints, signing, clock } = this.#parts;
     const { tenant, node, sequence, hash } = place;

@@ -25,7 +25,7 @@ export async function signedContent<T>(
   }
 }
 
-/** A key of this node that it did not publish for a while. */
+/** A key of this node that is no longer published. */
 async function ownKey(kid: string, { keys }: SigningParts) {
   const own = (await keys.publicKeys()).find((jwk) => jwk.kid === kid);
   return own === undefined ? null : jose().importJWK(own, 'RS256');

@@ -1,7 +1,7 @@
 import type { EntryRecord } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** One record for a sink: a line of JSON without a line feed, and what a sink may need of it. */
+/** One record for a sink: a line of JSON without a line feed, and the fields that a sink may need. */
 export interface SinkLine {
   readonly text: string;
   /** ISO time. */
@@ -37,8 +37,8 @@ interface SinkQueueParts {
 }
 
 /**
- * Holds records until a sink has them: at most 8 Mi characters while it is down. Records for which there is no room are
- * counted, and the sink gets their number; the store has them all.
+ * Holds records until a sink has them: at most 8 Mi characters while it is down. Further records are counted, and the sink
+ * receives their number; the store has them all.
  */
 export class SinkQueue {
   readonly #parts: SinkQueueParts;

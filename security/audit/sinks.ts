@@ -78,7 +78,7 @@ export class HttpSink implements AuditSink {
   readonly #token: (() => Promise<string>) | null;
   readonly #http: LazyHttp;
 
-  /** `token` is asked for at each attempt, so that it can be rotated; null: none is sent. */
+  /** `token` is called at each attempt, so that the token can be rotated; null: no token is sent. */
   constructor(settings: HttpSinkSettings, token: (() => Promise<string>) | null) {
     const { timeout_ms: timeout } = settings;
     this.#settings = settings;
@@ -165,7 +165,7 @@ export class SyslogSink implements AuditSink {
     });
   }
 
-  /** Resolves when the system has taken the bytes. A receiver that takes none for too long is a failure. */
+  /** Resolves when the system has accepted the bytes. A receiver that reads nothing for too long is a failure. */
   async #stream(bytes: Buffer): Promise<void> {
     const socket = this.#tcp ?? (await this.#connect());
     await this.#within(socket, (done, failed) => {
@@ -180,7 +180,7 @@ export class SyslogSink implements AuditSink {
     socket.on('close', () => {
       if (this.#tcp === socket) this.#tcp = null;
     });
-    // What a receiver sends is not read for its content, only so that its end is seen at once.
+    // The content of answers is ignored; reading them shows at once when the receiver closes the connection.
     socket.resume();
     socket.on('end', () => socket.destroy());
     await this.#within(socket, (done, failed) => {

@@ -20,7 +20,7 @@ export interface ChainDocument extends StoredDocument {
 
 export const CHAINS: CollectionSpec = { name: 'audit_chains', unique: [], indexes: [['signed_ms']] };
 
-/** From a write to the statement about it, and between two looks at the statements of others. */
+/** Time from a write to the statement about it, and between two checks of other nodes' statements. */
 const ROUND_MS = 10_000;
 
 /** Statements that are older than this were read before, unless the clocks of two nodes differ by more. */
@@ -28,7 +28,7 @@ const LOOK_BACK_MS = 600_000;
 
 const PAGE = 500;
 
-/** Tenants whose chains are looked at, and stated, at a time. */
+/** Tenants whose chains are checked, and stated, at a time. */
 const AT_ONCE = 16;
 
 /** Most chains of one statement. */
@@ -55,14 +55,13 @@ interface StatementsParts {
 }
 
 /**
- * Signs statements about the ends of audit chains: those of this node, and those that other nodes stated about theirs.
- * A node never states an earlier end than it has seen, so a chain that was cut or rewritten contradicts the statement
- * of another node.
+ * Signs statements about the ends of audit chains: those of this node, and those in the statements of other nodes. A node never
+ * states an earlier end than it has seen, so a chain that was cut or rewritten contradicts the statement of another node.
  */
 export class Statements {
   readonly #parts: StatementsParts;
   readonly #known = new Map<string, Ends>();
-  /** Tenants with news since their last statement. */
+  /** Tenants with new records or statements since their last statement. */
   readonly #news = new Set<string>();
   /** Versions of the documents that were read. */
   readonly #read = new Map<string, number>();
@@ -84,7 +83,7 @@ export class Statements {
     await chains.insert(chain).catch((thrown: unknown) => warn('an audit chain could not be listed', thrown));
   }
 
-  /** The chain of this node has new records. */
+  /** Notes that the chain of this node has new records. */
   wrote(): void {
     this.#arm();
   }
@@ -95,7 +94,7 @@ export class Statements {
     return known !== undefined && known.sequence >= sequence && !this.#news.has(tenant);
   }
 
-  /** One statement of this moment about chains of a tenant that were just read from the store. */
+  /** A statement about the current ends of a tenant's chains, which were just read from the store. */
   async now(tenant: string, stored: Iterable<readonly [node: string, end: ChainEnd]>): Promise<string> {
     for (const [node, end] of stored) await this.#learn(tenant, node, end);
     return this.#sign(tenant);
@@ -110,8 +109,8 @@ export class Statements {
   }
 
   /**
-   * Signs once more, for at most `waitMs`, unless this process never signed: a short run creates no keys when it ends.
-   * What is not signed then is in the statement behind the next entry of its tenant.
+   * Signs once more, for at most `waitMs`, unless this process never signed, so that a short run creates no keys when it ends.
+   * A later statement, after the next entry of the tenant, covers what is not signed then.
    */
   async close(waitMs: number): Promise<void> {
     this.#isClosed = true;
@@ -133,7 +132,7 @@ export class Statements {
     });
   }
 
-  /** Never throws: what failed is tried in the next round. */
+  /** Never throws: the next round repeats what failed. */
   async #runRound(): Promise<void> {
     const { node, ends, isFleet, warn } = this.#parts;
     try {
@@ -170,7 +169,7 @@ export class Statements {
     if (said === null || said.tenant !== tenant || said.by !== node) {
       return warn(`the audit statement of node ${node}, tenant ${tenant} has no valid signature`, null);
     }
-    // What a node states about others is proof only against that node, but what this node itself stated before holds.
+    // A statement about other nodes' chains proves nothing to a third node, but this node's own earlier statements hold.
     for (const end of said.ends) if (isOwn || end.node === node) await this.#learn(tenant, end.node, end);
     if (isOwn) this.#news.delete(tenant);
   }

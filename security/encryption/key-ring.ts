@@ -9,7 +9,7 @@ const RING_FORMAT = 1;
 
 const MAX_ATTEMPTS = 16;
 
-/** What each key version has wrapped, so that a start recognises another key of the same number. */
+/** Plain text that each key version has wrapped, so that a start detects another key with the same number. */
 const PROOF = Buffer.alloc(DATA_KEY_BYTES, 'svc');
 
 /** The key versions that this store knows: one document for all nodes. */
@@ -29,12 +29,12 @@ interface CopyDocument extends StoredDocument {
   readonly at: number;
 }
 
-/** A node that has not reported its copy for this long does not run. */
+/** A node that has not reported its copy for this long counts as not running. */
 const REPORTED_WITHIN_MS = 100_000;
 
 const MOST_NODES = 1_000;
 
-/** A data key, with what is stored of it. */
+/** A data key, with its stored form. */
 export interface DataKey {
   readonly version: number;
   readonly wrapped: string;

@@ -13,7 +13,8 @@ export interface KeySource {
   /** The newest version, read from the source now; 0 when it has no key yet. */
   newest(): Promise<number>;
   /**
-   * Makes the next version, and returns its number. Throws `failed_precondition` with what to do when this node may not make one.
+   * Creates the next version, and returns its number. Throws `failed_precondition` with what to do when this node may not
+   * create one.
    */
   create(): Promise<number>;
   /** Encrypts a data key of 32 bytes. Throws `failed_precondition` for a missing version, `unavailable`. */

@@ -43,9 +43,9 @@ interface PayloadKeysParts {
 }
 
 /**
- * Data keys of tenants in the document store. Each rotation of the key ring gives every tenant a new data key for what is written
- * from then on; the older ones stay, wrapped with the current version, for what was written before. A key that was fetched stays in
- * memory until the process ends, so that an outage of store or key service stops no work.
+ * Data keys of tenants in the document store. Each rotation of the key ring gives every tenant a new data key for later writes;
+ * the older ones stay, wrapped with the current version, for earlier writes. A key that was fetched stays in memory until the
+ * process ends, so that an outage of store or key service stops no work.
  */
 export class StoredPayloadKeys implements PayloadKeys {
   readonly #parts: PayloadKeysParts;
@@ -78,7 +78,7 @@ export class StoredPayloadKeys implements PayloadKeys {
     if (kept === undefined) return undefined;
     const { clock, refreshMs, warn } = this.#parts;
     if (clock.monotonic() - kept.at < refreshMs) return kept.key;
-    // Look again next time, also when this look fails.
+    // Try again next time, also when this read fails.
     this.#newest.set(tenant, { key: kept.key, at: clock.monotonic() });
     this.loadNewest(tenant).catch((error: unknown) => {
       warn(
@@ -153,7 +153,7 @@ export class StoredPayloadKeys implements PayloadKeys {
     if (stored === null) return null;
     try {
       const dataKey = await this.#parts.ring.unwrap(stored.key_version, stored.wrapped);
-      // Derived for its place, so that a key that was put there from another tenant opens nothing.
+      // Derived from tenant and version, so that a key that was moved here from another tenant decrypts nothing.
       const secret = new Uint8Array(
         hkdfSync('sha256', dataKey, '', `svc payload ${tenant} ${version}`, DATA_KEY_BYTES),
       );

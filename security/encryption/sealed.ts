@@ -7,8 +7,8 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * What encrypted bytes belong to: their use, then whatever identifies their place. It is authenticated with them, so bytes that
- * were moved to another place do not open there.
+ * The use of encrypted bytes, then whatever identifies their place. It is authenticated with them, so bytes that were moved to
+ * another place cannot be decrypted there.
  */
 export type Context = readonly (string | number)[];
 
@@ -23,7 +23,7 @@ export function seal(key: Uint8Array, plain: Uint8Array, context: Context): stri
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64');
 }
 
-/** Decrypts what `seal` made; null for another key or context, and for changed bytes. */
+/** Decrypts the result of `seal`; null for another key or context, and for changed bytes. */
 export function unseal(key: Uint8Array, text: string, context: Context): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length < IV_BYTES + TAG_BYTES) return null;

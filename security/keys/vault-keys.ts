@@ -136,7 +136,7 @@ class VaultKeys implements SigningKeys {
       await this.#rotate();
     } catch (error) {
       // The policy of the token may leave rotation to the operators of the key service.
-      warn?.('the key service did not rotate the signing key, the last version goes on', error);
+      warn?.('the key service did not rotate the signing key; the last version stays in use', error);
     }
     return this.#versions;
   }
@@ -156,7 +156,7 @@ class VaultKeys implements SigningKeys {
     const read = KeyAnswer.safeParse(answer.body);
     if (answer.status !== 200 || !read.success) throw unavailable(`does not show the key (${answer.status})`);
     const { type, keys } = read.data.data;
-    if (!/^rsa-\d+$/.test(type)) throw this.#unusable('spec.signing.vault.key', `it is no RSA key but ${type}`);
+    if (!/^rsa-\d+$/.test(type)) throw this.#unusable('spec.signing.vault.key', `it is a key of type ${type}, not RSA`);
     const versions = await versionsOf(keys);
     if (versions.length === 0) throw this.#unusable('spec.signing.vault.key', 'it shows no public key');
     this.#versions = versions;
@@ -181,7 +181,7 @@ async function versionsOf(keys: Readonly<Record<string, unknown>>): Promise<read
     .slice(0, MAX_VERSIONS);
   const versions: KeyVersion[] = [];
   for (const { version, value } of newest) {
-    if (!value.success) throw unavailable('shows a key that is none');
+    if (!value.success) throw unavailable('shows a text that is not a public key');
     const madeAtMs = Date.parse(value.data.creation_time);
     versions.push({ version, madeAtMs, jwk: await jwkOfPem(value.data.public_key) });
   }
@@ -192,7 +192,7 @@ async function jwkOfPem(pem: string): Promise<PublicJwk> {
   try {
     return await publicJwkOf(createPublicKey(pem));
   } catch (error) {
-    if (error instanceof Error) throw unavailable('shows a key that is none');
+    if (error instanceof Error) throw unavailable('shows a text that is not a public key');
     throw error;
   }
 }

@@ -22,7 +22,7 @@ export interface CheckedPath extends Touched {
 export function pathFault({ field, path }: Touched): Omit<Breach, 'stage'> | null {
   if (path.split(/[/\\]/).includes('..'))
     return { reason: 'PathTraversalAttempt', field, message: `${field}: expected a path without ".." in it` };
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are searched for
   const isText = path.isWellFormed() && !/[\u0000-\u001f\u007f-\u009f]/.test(path);
   if (path === '' || !isText || Buffer.byteLength(path) > MAX_PATH_BYTES)
     return {

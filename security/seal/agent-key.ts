@@ -23,7 +23,7 @@ export function parseAgentPublicKey(given: { readonly pem: string } | { readonly
 /** JWK `x` of a key, as stored in a session and its audit chain. */
 export function publicKeyText(key: KeyObject): string {
   const { x } = key.export({ format: 'jwk' });
-  if (x === undefined) throw new SvcError('internal', 'a key of an agent is no Ed25519 key');
+  if (x === undefined) throw new SvcError('internal', 'a key of an agent is not an Ed25519 key');
   return x;
 }
 

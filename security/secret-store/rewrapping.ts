@@ -26,8 +26,8 @@ interface RewrappingParts {
 }
 
 /**
- * Rotates the key of secrets. A new version is in use at once; then the data key of one secret after another is wrapped with it.
- * Each secret is readable before and after, and the work goes on where it was after a kill, on any node.
+ * Rotates the key of secrets. A new version is in use at once; then the data key of one secret after another is wrapped with
+ * it. Each secret is readable before and after. After a kill any node continues the work.
  */
 export class SecretKeyRotation implements SecretKeys {
   readonly #parts: RewrappingParts;
@@ -86,7 +86,7 @@ export class SecretKeyRotation implements SecretKeys {
       const older = await secrets.wrappedBefore(current, STEP);
       for (const secret of older) {
         if (this.#isClosed) return;
-        // False: it was changed meanwhile, and is found again if it still has the old version.
+        // False: it was changed meanwhile, and a later pass finds it if it still has the old version.
         if (await secrets.rewrap(ring, secret, current)) wrapped += 1;
         await turnsFirst();
       }

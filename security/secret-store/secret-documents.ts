@@ -46,7 +46,10 @@ const WRITTEN_WITHIN_MS = 60_000;
 
 const MOST_SWEPT = 100;
 
-/** Every collection is found by tenant, then path. A value opens only as the version and path of the tenant that it was written for. */
+/**
+ * Values are found by tenant, then path. A value can be decrypted only as the version and path of the tenant that it was
+ * written for.
+ */
 const contextOf = (tenant: string, path: string, version: number): (string | number)[] => [
   'svc-secret',
   tenant,
@@ -148,7 +151,7 @@ export class SecretDocuments {
     const secret: SecretDocument = {
       tenant,
       id: path,
-      // A secret that is made anew after a deletion must not get the document version of the one before.
+      // A secret that is created again after a deletion must not get the document version of the earlier one.
       version: known === null ? Math.max(1, this.#now()) : known.version + 1,
       key_version: data.version,
       data_key: data.wrapped,

@@ -193,7 +193,7 @@ describe('limits of a user', () => {
     const tiers = createTierLimits({ limits, settings: none });
     const principal = user({ subject: 'greedy' });
     const error = await refusal(tiers.take(principal, 'model_tokens', 20_001));
-    assert.match(error.message, /at most 20000 model tokens per minute; 20001 at once can never be had/);
+    assert.match(error.message, /at most 20000 model tokens per minute; 20001 at once are never allowed/);
     await tiers.take(principal, 'model_tokens', 20_000);
   });
 
