@@ -33,8 +33,8 @@ export interface ApprovalApi {
   /** Null when the approval is unknown, invisible to the viewer, expired, withdrawn or answered. */
   get(viewer: Viewer, approvalId: string): Promise<ApprovalRequest | null>;
   /**
-   * Resolves when the answer is committed; only one answer wins. It goes on in the trace of the run that asked. Throws `not_found`, and `conflict` when the approval
-   * was answered or had expired before.
+   * Resolves when the answer is committed; only one answer wins. The run continues in its own trace. Throws `not_found`, and
+   * `conflict` when the approval was answered or had expired before.
    */
   answer(identity: Identity, approvalId: string, answer: ApprovalAnswer, options?: CallOptions): Promise<void>;
 }

@@ -6,7 +6,7 @@ const TOOL_CALLS = 'the chain of tool calls records it';
 const READS = 'it changes nothing';
 const BY_TOOL = 'the tool is recorded (usecases/caller-tools.ts), reading ones are not';
 
-/** Operations that are no reads by their method and leave no entry in the audit of operations, each with the reason. */
+/** Operations that are not reads by their method and leave no entry in the audit of operations, each with the reason. */
 export const UNRECORDED: Readonly<Record<string, string>> = {
   'agents.execute': STARTS,
   'executions.start': STARTS,
@@ -26,7 +26,7 @@ export const UNRECORDED: Readonly<Record<string, string>> = {
   '/mcp': BY_TOOL,
 };
 
-/** Methods of gRPC that change something, by the operation that they are. Starts and tool calls are as above. */
+/** Methods of gRPC that change something, each with its operation. Starts and tool calls are excluded for the same reasons. */
 export const RECORDED_METHODS: Readonly<Record<string, string>> = {
   '/svc.runtime.v1.SvcRuntime/ExecuteSystemCommand': 'commands.execute',
   '/svc.runtime.v1.SvcRuntime/StoreMemoryPattern': 'patterns.store',
@@ -42,13 +42,13 @@ const NAMING = ['id', 'agent_id', 'workflow_id', 'execution_id', 'volume_id', 's
 const members = (value: unknown): Map<string, unknown> =>
   new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
 
-/** What the path of a call names, such as an id; null when it names nothing. */
+/** The name or id in the path of a call; null when there is none. */
 export function targetOfInput(params: unknown): string | null {
   const named = [...members(params).values()].filter((value) => typeof value === 'string');
   return named.length === 0 ? null : named.join('/');
 }
 
-/** What an answer says was changed; null when it names nothing. */
+/** The name or id that an answer reports as changed; null when there is none. */
 export function targetOfAnswer(answer: unknown): string | null {
   const fields = members(answer);
   for (const name of NAMING) {

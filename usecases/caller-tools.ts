@@ -91,7 +91,7 @@ async function invoked(
   return parts.sessions.invoke(identity.tenant, sessionId, made, { identity, trace, signal, resultWithinMs });
 }
 
-/** Calls a tool that is not known to be a reading one, with its entries in the audit of operations. */
+/** Calls a tool that may change something, with its entries in the audit of operations. */
 async function recorded(
   { audit }: Pick<CallerToolParts, 'audit'>,
   { identity, trace }: Caller,
@@ -142,8 +142,7 @@ const subjectOf = ({ kind, subject, roles, tier, tenants }: Identity, sessionId:
 });
 
 /**
- * What a caller may use: the grant of the granter without the tools that need an execution, even if the granter
- * included some.
+ * The tools of a caller: the grant of the granter without the tools that need an execution, even if the granter included some.
  */
 export async function callerGrant(
   { granter }: Pick<CallerToolParts, 'granter'>,
@@ -153,7 +152,7 @@ export async function callerGrant(
   return { ...grant, tools: grant.tools.filter((offer) => !needsExecution(offer)) };
 }
 
-/** What `callTool` works with. */
+/** The parts that `callTool` needs. */
 export interface CallerToolParts {
   readonly granter: Pick<ToolGranter, 'callerGrant' | 'outputSchema'>;
   readonly sessions: Pick<ToolSessionApi, 'open' | 'invoke'>;

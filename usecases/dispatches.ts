@@ -75,7 +75,7 @@ async function awaitAnswer(
   }
 }
 
-/** Returns null while the loop goes on. Throws the error that ended the loop. */
+/** Returns null while the loop continues. Throws the error that ended the loop. */
 function answerOf(snapshot: ActorSnapshot | null, iteration: number): GatewayAnswer | null {
   const state = snapshot === null ? null : ExecutionState.parse(snapshot.state);
   if (state === null || state.status === 'pending') throw new SvcError('not_found', 'execution not found');

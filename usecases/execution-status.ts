@@ -65,7 +65,7 @@ export function statusOf(state: RunningExecution | EndedExecution, snapshot: Act
   };
 }
 
-/** How it ended, of a state or of a list document. */
+/** The outcome of a state or of a list document. */
 function endPart(
   run: Pick<ExecutionDocument, 'status' | 'last_error' | 'iteration_count'> & { readonly reason?: string | null },
 ): Pick<ExecutionStatus, 'outcome' | 'error'> {

@@ -127,7 +127,7 @@ async function refuseRemoved(
   if (status !== 'running' && (await executions.get(tenant, executionId))?.removed === true) throw notFound();
 }
 
-/** What of a state says who may see the execution. */
+/** The fields of a state that decide who may see the execution. */
 const Seen = z.object({
   status: z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']),
   owner: z.string().optional(),
@@ -149,7 +149,7 @@ async function findAddress(
   return { address };
 }
 
-/** Refuses a start that its actor would certainly refuse for its size, before anything is made of it. */
+/** Refuses a start that its actor would certainly refuse for its size, before anything is created for it. */
 export function refuseLargeExecution({ input, context }: Pick<StartExecution, 'input' | 'context'>): void {
   // Values of the context can be in it twice, so twice the limit is the least that is certain.
   refuseCertainlyTooLarge('input', [input, context], 2 * LIMITS.inputBytes);
@@ -169,7 +169,7 @@ export function createExecutionApi(
       has(tags: readonly string[]): Promise<boolean>;
     };
     /**
-     * Those of an agent's needs that not every node with the tags has. Absent: all nodes are alike. Work that a caller places
+     * Those of an agent's needs that only some nodes with the tags meet. Absent: all nodes are alike. Work that a caller places
      * itself (`here`) stays there.
      */
     readonly scarce?: (tags: readonly string[], needs: readonly string[]) => Promise<readonly string[]>;
@@ -185,7 +185,7 @@ export function createExecutionApi(
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
     findExecution({ client, executions }, viewer, executionId, may);
 
-  /** Members with the tags go first; a registered worker outside of the fleet does what none of them can serve. */
+  /** Members with the tags come first; a registered worker outside of the fleet gets only work that none of them can serve. */
   async function forwardFor(
     { here, fork }: StartExecution,
     tags: readonly string[],
@@ -195,7 +195,7 @@ export function createExecutionApi(
     return (await workers.has(tags)) ? { tags } : undefined;
   }
 
-  /** The tags that the manifest names, and what it needs that only some nodes have. */
+  /** The tags that the manifest names, and its needs that only some nodes meet. */
   async function tagsOf({ manifest, here }: StartExecution): Promise<readonly string[]> {
     const { target_tags: tags } = manifest.spec.execution;
     if (scarce === undefined || here === true) return tags;

@@ -34,7 +34,7 @@ const MANIFEST_CHARS = 1024 * 1024;
 
 export const manifestYaml = systemText(MANIFEST_CHARS).min(1).describe('The whole manifest, YAML.');
 
-/** Of deletes. */
+/** The flag of deletes. */
 export const forceDelete = z
   .boolean()
   .optional()
@@ -110,8 +110,8 @@ export const started = z.strictObject({ execution_id: z.string(), status: z.lite
 export const page = { total: count, limit: count, offset: count };
 
 /**
- * Longest wait of one call. A tool call ends after 630 s, so its wait ends before; callers repeat the call for longer
- * waits.
+ * Longest wait of one call. A tool call ends after 630 s, so its wait ends before; a caller that wants to wait longer repeats
+ * the call.
  */
 const MAX_WAIT_SECONDS = 600;
 

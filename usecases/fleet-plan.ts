@@ -7,7 +7,7 @@ import type { Run } from './runs/run.ts';
 /** An unfinished run whose pool would have no node. */
 type StrandedRun = Pick<Run, 'id' | 'kind' | 'name' | 'status' | 'tags'> & { readonly pool: string };
 
-/** What a change of the fleet would do, also to runs that the viewer may see. */
+/** The effects of a change of the fleet, also on runs that the viewer may see. */
 export interface FleetPlan extends ClusterPlan {
   readonly waiting_runs: {
     readonly count: number;

@@ -154,8 +154,8 @@ const SLUG_CHARS = 45;
 const HASH_CHARS = 8;
 
 /**
- * Name of the agent that is made for a goal. The same goal always gives the same name, so the agent is found again
- * whatever the search returns.
+ * Name of the agent that is created for a goal. The same goal always gives the same name, so the agent is found again whatever
+ * the search returns.
  */
 export function writerName({ intent, language }: Pick<IntentRequest, 'intent' | 'language'>): string {
   const words = intent.trim().toLowerCase();
@@ -172,13 +172,13 @@ export function writerName({ intent, language }: Pick<IntentRequest, 'intent' | 
 
 interface FittingAgent {
   readonly id: string;
-  /** Similarity to the goal, 0 to 1. Absent: the agent was made for exactly this goal. */
+  /** Similarity to the goal, 0 to 1. Absent: the agent was created for exactly this goal. */
   readonly score?: number;
 }
 
 /**
- * Finds an agent that writes programs for such a goal: the one that was made for it, else the best match of the search
- * with at least `minScore`. Null when there is none; without a search index only the name counts.
+ * Finds an agent that writes programs for such a goal: the one that was created for it, else the best match of the search with
+ * at least `minScore`. Null when there is none; without a search index only the name counts.
  */
 export async function fittingAgent(
   ports: { readonly agents: Pick<AgentCatalog, 'lookup'>; readonly search: CatalogSearch; readonly minScore: number },

@@ -77,10 +77,7 @@ async function awaitEnd(client: PanelClient, address: Address, waiting: Waiting)
 
 const abandoned = (): SvcError => new SvcError('cancelled', 'the caller stopped waiting for its judge panel');
 
-/**
- * Cancels a panel whose caller is gone, so that it does not judge for nothing. An error that refused the panel left
- * nothing to cancel.
- */
+/** Cancels a panel whose caller is gone, so that its judges do no useless work. A panel that was refused needs no cancel. */
 async function withdrawn(client: PanelClient, address: Address, error: SvcError, waiting: Waiting): Promise<SvcError> {
   if (error.row.kind === 'terminal') return error;
   const { trace } = waiting.options;
@@ -130,7 +127,7 @@ function convening({ panelId, judges, consensus, identity }: ValidateRequest): J
 
 const isAwaited = (seat: Seat): seat is Seat & WaitedJudge => seat.status === 'asked' || seat.status === 'judging';
 
-/** What the caller of a panel waits for: the judges that have not answered. */
+/** The judges that have not answered yet, for a caller that waits for a panel. */
 export async function judgesWait(
   client: Pick<ActorClient, 'read'>,
   { panel_id, judges: all }: { readonly panel_id: string; readonly judges: number },

@@ -5,7 +5,7 @@ import { hasMoreChars } from '../runtime/json.ts';
 import { inTurns, jsonPieces, type PieceRules } from '../runtime/kit/json-pieces.ts';
 import { turnsFirst } from '../runtime/kit/waits.ts';
 
-/** Each thing that is made of a value above this size gets a turn of the event loop of its own. */
+/** Work on a value above this size gets its own turn of the event loop. */
 const OWN_TURN_CHARS = 64 * 1024;
 
 /** Resolves in a later turn of the event loop for a large value, and at once for another. */
@@ -13,7 +13,7 @@ export async function turnFor(value: unknown): Promise<void> {
   if (hasMoreChars(value, OWN_TURN_CHARS)) await turnsFirst();
 }
 
-/** SHA-256, hex, of the canonical JSON of a value. A large one is written and hashed piece by piece. */
+/** SHA-256, hex, of the canonical JSON of a value. A large value is written and hashed piece by piece. */
 export async function hashInTurns(value: unknown): Promise<string> {
   if (!hasMoreChars(value, OWN_TURN_CHARS)) return canonicalHash(value);
   await turnsFirst();
@@ -22,7 +22,7 @@ export async function hashInTurns(value: unknown): Promise<string> {
   return sum.digest('hex');
 }
 
-/** As `canonicalText` writes values. */
+/** The same rules as `canonicalText`. */
 const CANONICAL: PieceRules = {
   whole: canonicalText,
   names(value) {
@@ -33,8 +33,8 @@ const CANONICAL: PieceRules = {
 };
 
 /**
- * Refuses a part of a start that its actor would certainly refuse, before anything is made of it. Throws `payload_too_large` naming
- * `field`.
+ * Refuses a part of a start that its actor would certainly refuse, before anything is created for it. Throws
+ * `payload_too_large` naming `field`.
  */
 export function refuseCertainlyTooLarge(field: string, value: unknown, most: number): void {
   if (!hasMoreChars(value, most)) return;

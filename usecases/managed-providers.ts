@@ -17,7 +17,7 @@ interface VersionedProviders {
 }
 
 interface ChangedProviders extends VersionedProviders {
-  /** The answers of the registered nodes, which get it at once; one that cannot be reached fetches it later. */
+  /** The answers of the registered nodes, which get it at once; a node that cannot be reached fetches it later. */
   readonly nodes: readonly PushAnswer[];
 }
 
@@ -25,13 +25,13 @@ interface ChangedProviders extends VersionedProviders {
 export interface ManagedProvidersApi {
   list(): Promise<VersionedProviders>;
   /**
-   * Replaces the list by what `change` makes of it, and sends it to the nodes. Throws `failed_precondition` on a node
-   * without the cluster protocol, `validation_failed` for a list that breaks a rule, and what `change` throws.
+   * Replaces the list by the result of `change`, and sends it to the nodes. Throws `failed_precondition` on a node without the
+   * cluster protocol, `validation_failed` for a list that breaks a rule, and the errors of `change`.
    */
   change(change: (providers: Providers) => Providers, by: Identity): Promise<ChangedProviders>;
 }
 
-/** Changes by others that are waited out; more than two operators at once are rare. */
+/** Attempts when others change the configuration at the same time; more than two operators at once are rare. */
 const MOST_TRIES = 5;
 
 const EMPTY = `apiVersion: ${API_VERSION}\nkind: ManagedConfig\nspec: {}\n`;
@@ -75,13 +75,13 @@ export function createManagedProviders(parts: {
   };
 }
 
-/** A text in force was checked when it was set; one that an earlier version would not take has no providers. */
+/** A stored text was checked when it was set. A text that this version refuses has no providers. */
 function providersIn(text: string): Providers {
   const parsed = parseManagedConfig(text);
   return parsed.ok ? (parsed.config.spec.llm_providers ?? []) : [];
 }
 
-/** The text with these providers. All else in it stays, comments too. */
+/** The text with these providers. The rest of it stays, comments included. */
 function withProviders(text: string, providers: Providers): string {
   const document = yaml().parseDocument(text.trim() === '' ? EMPTY : text);
   const path = ['spec', 'llm_providers'];

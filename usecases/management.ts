@@ -148,7 +148,7 @@ export function requireChange(identity: Identity, scope: CatalogScope): void {
   if (scope !== 'user') requireRole(identity, 'write');
 }
 
-/** Kinds of identities that act for others and may therefore read as them. */
+/** Kinds of identities that act for others and may therefore read on their behalf. */
 const FOR_OTHERS: readonly Identity['kind'][] = ['local', 'operator', 'service_account'];
 
 /**

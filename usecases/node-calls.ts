@@ -89,7 +89,7 @@ const Kept = z.object({ config_yaml: z.string().optional() });
 
 type Operations = Pick<NodePeerApi, 'drain' | 'shutdown' | 'remove' | 'config' | 'setConfig'>;
 
-/** What operators do to nodes and to their configuration. */
+/** Operators' calls on nodes and on the configuration. */
 export function operations({ client, ask }: PeerCalls): Operations {
   return {
     async drain(nodeId, by) {

@@ -39,7 +39,7 @@ const Left = z.object({ accepted: z.boolean() });
 
 const MOST_REASON_CHARS = 1_000;
 
-/** Registration, heartbeats and deregistration: what a node reports about itself (G17). */
+/** Registration, heartbeats and deregistration: the reports of a node about itself (G17). */
 function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
   return {
     async register(nodeId, node) {
@@ -53,7 +53,7 @@ function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
         throw hasCode(thrown, 'failed_precondition') ? leaving() : thrown;
       });
       await tellFleet(answer).catch(async (thrown: unknown) => {
-        // The fleet is full. A node that is in no list must not believe that it is registered.
+        // The fleet is full. A node that is in no list must learn that it is not registered.
         if (hasCode(thrown, 'failed_precondition')) await ask(nodeId, 'Deregister', { reason: 'the fleet is full' });
         throw thrown;
       });

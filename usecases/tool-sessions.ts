@@ -30,7 +30,7 @@ interface EndParts {
   readonly address: Address;
 }
 
-/** The longest wait of a caller that names none. */
+/** The longest wait of a caller that gives no limit. */
 const LONGEST_WAIT_MS = 3_600_000;
 /** Long, since thousands of calls may wait at once. */
 const MOST_LOOK_AGAIN_MS = 30_000;
@@ -52,7 +52,7 @@ interface Waiting {
   readonly resultWithinMs?: number | undefined;
 }
 
-/** What a caller may say about a call of a session. */
+/** Options of a call in a session. */
 export interface InvokeOptions extends CallOptions {
   /** Longest wait for the result of a call that was accepted, ms; then `deadline_exceeded`, and the tool goes on. */
   readonly resultWithinMs?: number;
@@ -74,7 +74,7 @@ async function endBehind(
   }
   if (!signal.aborted) throw new SvcError('unavailable', 'the session ended without the record of the call');
   if (signal.reason instanceof SvcError) throw signal.reason;
-  throw new SvcError('cancelled', 'the caller stopped waiting; the call goes on and its id asks for its result');
+  throw new SvcError('cancelled', 'the caller stopped waiting; the call continues, and a repeat with its id returns the result');
 }
 
 function endIn({ name, payload }: ActorEvent): { readonly call: string; readonly result: CallResult } | null {

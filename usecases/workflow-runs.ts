@@ -121,7 +121,7 @@ export async function findWorkflow(
   return { address, snapshot, state };
 }
 
-/** Refuses a start that its actor would certainly refuse for its size, before anything is made of it. */
+/** Refuses a start that its actor would certainly refuse for its size, before anything is created for it. */
 export function refuseLargeWorkflow({ input, blackboard }: Partial<Pick<StartWorkflow, 'input' | 'blackboard'>>): void {
   refuseCertainlyTooLarge('input', input, LIMITS.inputBytes);
   refuseCertainlyTooLarge('blackboard', blackboard, LIMITS.blackboardBytes);
@@ -136,7 +136,7 @@ export function createWorkflowApi(
     readonly approvals: Pick<ApprovalApi, 'answer' | 'ensureListed'>;
     /** Lookups for `waiting_for`. */
     readonly waits?: Omit<WaitLookups, 'client'>;
-    /** Gives what a child agent waits for. */
+    /** Returns the wait of a child agent. */
     readonly agents?: Pick<ExecutionApi, 'status'>;
   },
 ): WorkflowApi {
@@ -146,7 +146,7 @@ export function createWorkflowApi(
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<WorkflowFound> =>
     findWorkflow({ client, executions }, viewer, executionId, may);
 
-  /** What a child waits for, one level deep: a child's own child is only named by its id. */
+  /** The wait of a child, one level deep: a child's own child is only named by its id. */
   async function childWait(kind: 'agent' | 'child', tenant: string, id: string): Promise<OwnWait | undefined> {
     try {
       if (kind === 'agent') return (await agents?.status(tenant, id))?.waiting_for;

@@ -19,7 +19,7 @@ export interface RunError {
   /** Code of the failure, or `cancelled`. */
   readonly code: string;
   readonly message: string;
-  /** What the failed state says; null when there is no more to say. */
+  /** Message of the failed state; null when it has none. */
   readonly cause: string | null;
 }
 
@@ -128,7 +128,7 @@ function errorOf({ status, reason, error, current_state, lastError }: End): RunE
   return { code, message: `state ${current_state} failed: ${message}`, cause: message };
 }
 
-/** What the state said, in the text of a run that failed in it. */
+/** The message of a state, from the error text of a run that failed in it. */
 function causeIn(error: string, state: string | null): string | null {
   const start = `state ${state}: `;
   return error.startsWith(start) ? error.slice(start.length) : null;

@@ -1,11 +1,11 @@
 import type { Place } from '../../runtime/documents/change-log.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** Where a reader of a feed is. */
+/** Position of a reader of a feed. */
 export interface FeedPosition {
   /** Number of its last record: 1, 2, 3 … over all its connections. */
   readonly count: number;
-  /** In the changes of its tenant. */
+  /** Position in the changes of its tenant. */
   readonly place: Place;
   /** Number of the last event of the followed run; 0 for none. */
   readonly event: number;
@@ -14,11 +14,11 @@ export interface FeedPosition {
 const NUMBER = String.raw`(0|[1-9]\d{0,14})`;
 const ID = new RegExp(`^${NUMBER}-${NUMBER}\\.${NUMBER}\\.([0-9a-f]{8}|0)-${NUMBER}$`);
 
-/** The id of a record, from which each node resumes the feed. */
+/** The id of a record, from which any node resumes the feed. */
 export const feedId = ({ count, place: { n, first, mark }, event }: FeedPosition): string =>
   `${count}-${n}.${first}.${mark === '' ? '0' : mark}-${event}`;
 
-/** Throws `invalid_argument` for text that is no id of a feed's record. */
+/** Throws `invalid_argument` for text that is not the id of a record. */
 export function parseFeedId(text: string): FeedPosition {
   const [, count = '', n = '', first = '', mark = '', event = ''] = ID.exec(text) ?? [];
   if (count === '')

@@ -74,17 +74,17 @@ interface FeedParts {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** After this many changes without a record for the reader it gets its new place. */
+/** After this many changes without a record for the reader, the reader gets its new position. */
 const TELL_PLACE_AFTER = 1_000;
 
-/** One result of a source: its part of the reader's place, and the record if the reader gets one. */
+/** One result of a source: the new position in that source, and the record if the reader gets one. */
 interface Step {
   readonly place?: Place;
   readonly event?: number;
   readonly record?: Omit<FeedRecord, 'id'>;
 }
 
-/** Implements `FeedApi` over the change log: one look at it a tenant and node, shared by all readers. */
+/** Implements `FeedApi` over the change log: all readers of a tenant on a node share one read of it. */
 export function createFeedApi(parts: FeedParts): FeedApi {
   const feeds = new Map<string, TenantFeed<Content>>();
   const nodes = new NodeWatch(parts);
@@ -102,7 +102,7 @@ export function createFeedApi(parts: FeedParts): FeedApi {
     if (feed.isIdle) feeds.delete(tenant);
   }
 
-  /** The changes behind a place that the viewer may see, and a reset whenever the place is gone. */
+  /** The changes behind a position that the viewer may see, and a reset whenever the position no longer exists. */
   async function* changes(viewer: Viewer, asked: FeedAsked, from: Place, signal: AbortSignal): AsyncGenerator<Step> {
     const tenant = tenantOfViewer(viewer);
     const feed = enter(tenant);
@@ -111,14 +111,14 @@ export function createFeedApi(parts: FeedParts): FeedApi {
       while (!signal.aborted) {
         const { version } = feed;
         const isSameEra = feed.era === era;
-        // The first read goes to the log, which knows whether it still has the place.
+        // The first read goes to the log, which knows whether the position still exists.
         const found = isSameEra ? ((isKnown ? feed.behind(place) : null) ?? (await feed.read(place))) : 'gone';
         if (found === 'gone') {
           place = await parts.log.end(tenant);
           [era, isKnown] = [feed.era, true];
           yield {
             place,
-            record: { name: 'reset', content: { reason: 'the changes behind your last record are gone' } },
+            record: { name: 'reset', content: { reason: 'the changes after your last record are no longer stored' } },
           };
           continue;
         }

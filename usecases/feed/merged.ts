@@ -5,7 +5,7 @@ interface MergeOptions {
   /** After this many milliseconds without an item, null is yielded. */
   readonly heartbeatMs: number;
   readonly signal: AbortSignal;
-  /** Called once, when the reader has left or all sources have ended. Sources that still wait are to end then. */
+  /** Called once, when the reader has left or all sources have ended. It must end the sources that still wait. */
   readonly onEnd: () => void;
 }
 
@@ -40,7 +40,7 @@ export async function* merged<T>(
   for (const source of sources) read(source);
   try {
     while (open > 0 && !signal.aborted) {
-      // One promise a wait: a race with promises that live as long as the stream would keep all its waits in memory.
+      // One promise for each wait: a race with promises that live as long as the stream would keep all its waits in memory.
       const isQuiet = await new Promise<boolean>((resolve) => {
         const cancel = clock.after(heartbeatMs, () => resolve(true));
         wake = () => {
@@ -70,7 +70,7 @@ export async function* merged<T>(
   }
 }
 
-/** Resolves when the promise does, or at the abort. Leaves nothing behind at the signal. */
+/** Resolves when the promise does, or at the abort. Removes its listener from the signal. */
 export function orAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -18,7 +18,7 @@ export interface FeedNode {
 
 const LOOK_EVERY_MS = 2_000;
 
-/** Looks at the members of the fleet for all readers of this node, while there are any. */
+/** Reads the members of the fleet for all readers of this node, while there are any. */
 export class NodeWatch {
   readonly #cluster: Pick<ClusterApi, 'status'>;
   readonly #clock: Clock;

@@ -4,7 +4,7 @@ import { toSvcError } from '../../runtime/errors.ts';
 import { backoffMs, sleep } from '../../runtime/kit/waits.ts';
 import { orAborted } from './merged.ts';
 
-/** A change with what its document says now. Null: the document was removed. */
+/** A change with the present content of its document. Null: the document was removed. */
 export interface Shown<T> {
   readonly place: Place;
   readonly collection: string;
@@ -22,7 +22,7 @@ export interface TenantFeedParts<T> {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-/** Pause between two looks for other nodes' changes, ms. This node's own changes wake the look. */
+/** Pause between two reads for other nodes' changes, ms. This node's own changes start a read at once. */
 const LOOK_EVERY_MS = 250;
 const MOST_PAUSE_MS = 5_000;
 /** Changes in memory, for all readers of the tenant on this node. */
@@ -31,8 +31,8 @@ const MOST_KEPT = 2_000;
 const MOST_TAKEN = 100;
 
 /**
- * The changes of one tenant, read once for all readers on this node. It keeps the newest ones; a reader further behind
- * reads the log itself. Readers ask for what is behind their place, so a slow one costs no memory.
+ * The changes of one tenant, read once for all readers on this node. It keeps the newest ones; a reader further behind reads
+ * the log itself. Readers ask for the changes behind their position, so a slow one costs no memory.
  */
 export class TenantFeed<T> {
   readonly #parts: TenantFeedParts<T>;
@@ -41,7 +41,7 @@ export class TenantFeed<T> {
   /** The newest changes, without gaps, oldest first. */
   #kept: Shown<T>[] = [];
   #end: Place | null = null;
-  /** Grows when the log returned to an older state: places of before do not exist any more. */
+  /** Grows when the log returned to an older state: earlier positions do not exist any more. */
   #era = 0;
   #version = 0;
   #changed = Promise.withResolvers<void>();
@@ -65,13 +65,13 @@ export class TenantFeed<T> {
     if (this.#readers === 1) this.#follow().catch((thrown: unknown) => this.#parts.warn('the feed stopped', thrown));
   }
 
-  /** After the last reader left, this feed ends and is not entered again. */
+  /** After the last reader left, this feed ends and is not used again. */
   leave(): void {
     this.#readers -= 1;
     if (this.#readers === 0) this.#stop.abort();
   }
 
-  /** The next changes behind a place from memory; null when they are not all there. */
+  /** The next changes behind a position from memory; null when memory does not have all of them. */
   behind({ n }: Place): readonly Shown<T>[] | null {
     if (this.#end !== null && n >= this.#end.n) return [];
     const oldest = this.#kept[0]?.place.n;
@@ -79,7 +79,7 @@ export class TenantFeed<T> {
     return this.#kept.slice(n + 1 - oldest, n + 1 - oldest + MOST_TAKEN);
   }
 
-  /** The next changes behind a place from the log. */
+  /** The next changes behind a position from the log. */
   async read(place: Place): Promise<readonly Shown<T>[] | 'gone'> {
     const { log, tenant, show } = this.#parts;
     const page = await log.read(tenant, place);
@@ -91,7 +91,7 @@ export class TenantFeed<T> {
     return this.#version;
   }
 
-  /** Resolves when there is something newer than this version, or at the abort. */
+  /** Resolves when there is a newer version than this one, or at the abort. */
   async newerThan(version: number, signal: AbortSignal): Promise<void> {
     if (this.#version === version) await orAborted(this.#changed.promise, signal);
   }
@@ -123,7 +123,7 @@ export class TenantFeed<T> {
     }
   }
 
-  /** Reads what is new. Returns whether something was. */
+  /** Reads new changes. Returns whether there were any. */
   async #take(): Promise<boolean> {
     const { log, tenant } = this.#parts;
     if (this.#end === null) {

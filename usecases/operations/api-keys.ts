@@ -35,7 +35,7 @@ const KeysQuery = z.object({
 
 const KeyOwner = z
   .object({ kind: z.string(), subject: z.string(), tier: z.string() })
-  .meta({ id: 'KeyOwner', description: 'Who calls with it.' });
+  .meta({ id: 'KeyOwner', description: 'User that the key acts for.' });
 
 const ApiKeyAnswer = z
   .object({
@@ -67,16 +67,16 @@ const ValidateKeyAnswer = z.object({
 
 const common = { tag: 'api keys', access: 'read', needs: ['keys'] } as const;
 
-/** A caller that may read may also create and revoke keys, since a key allows no more than its maker may do. */
+/** A caller that may read may also create and revoke keys, since a key allows no more than its owner may do. */
 const change = { area: 'keys', action: 'write' } as const;
 
-/** Operations on API keys. A key acts as its maker, within its scopes. */
+/** Operations on API keys. A key acts as the user who created it, within its scopes. */
 export const API_KEY_OPERATIONS = [
   operation({
     ...common,
     name: 'api_keys.create',
-    summary: 'Make an API key',
-    description: 'It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once.',
+    summary: 'Create an API key',
+    description: 'It acts as the user who created it, with that user’s present rights, within its scopes. The key is shown in this answer only.',
     scope: change,
     input: { body: NewKeyBody },
     answer: MadeKeyAnswer,
@@ -112,7 +112,7 @@ export const API_KEY_OPERATIONS = [
     ...common,
     name: 'api_keys.revoke',
     summary: 'Revoke an API key, on every node within a second',
-    description: 'What the key made is worth nothing with it.',
+    description: 'Keys that it created are revoked with it.',
     scope: change,
     input: { params: KeyIdParams },
     answer: ApiKeyAnswer,
@@ -123,7 +123,7 @@ export const API_KEY_OPERATIONS = [
   operation({
     ...common,
     name: 'api_keys.validate',
-    summary: 'Say whether a text is a live API key of the tenant',
+    summary: 'Check whether a text is a live API key of the tenant',
     input: { body: ValidateKeyBody },
     answer: ValidateKeyAnswer,
     rest: { method: 'POST', path: '/v1/api-keys/validate', style: 'coded' },

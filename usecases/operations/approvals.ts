@@ -72,7 +72,7 @@ export const APPROVAL_OPERATIONS = [
     ...common,
     name: 'approvals.get',
     summary: 'Show a pending approval request',
-    description: 'One that is unknown, expired or resolved is answered with 200 and `error`.',
+    description: 'An unknown, expired or resolved one is answered with 200 and `error`.',
     access: 'read',
     input: { params: RequestIdParams },
     answer: ApprovalFound,
@@ -85,7 +85,7 @@ export const APPROVAL_OPERATIONS = [
   operation({
     ...common,
     name: 'approvals.approve',
-    summary: 'Approve what waits for a human',
+    summary: 'Approve a pending approval request',
     access: 'run',
     input: { params: RequestIdParams, body: ApproveBody.nullish() },
     answer: ApproveAnswer,
@@ -102,7 +102,7 @@ export const APPROVAL_OPERATIONS = [
   operation({
     ...common,
     name: 'approvals.reject',
-    summary: 'Reject what waits for a human',
+    summary: 'Reject a pending approval request',
     access: 'run',
     input: { params: RequestIdParams, body: RejectBody },
     answer: RejectAnswer,

@@ -18,7 +18,7 @@ export const CLUSTER_OPERATIONS = [
     name: 'cluster.plan',
     summary: 'Show what would happen if nodes left or joined; changes nothing',
     description:
-      'Uses the assignment that the nodes compute, over the members of now. Joining nodes get made-up ids: which ' +
+      'Uses the assignment that the nodes compute, for the present members. Joining nodes get made-up ids: which ' +
       'partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant.',
     access: 'inspect',
     input: {
@@ -145,8 +145,8 @@ export const JOIN_TOKEN_OPERATIONS = [
   operation({
     ...joining,
     name: 'join_tokens.create',
-    summary: 'Make a join token',
-    description: 'A node joins with it once, within the hour, by default. The token is shown this once.',
+    summary: 'Create a join token',
+    description: 'By default one node may join with it, within an hour. The token is shown in this answer only.',
     access: 'operate',
     input: { body: NewJoinTokenBody },
     answer: MadeJoinTokenAnswer,
@@ -173,7 +173,7 @@ export const JOIN_TOKEN_OPERATIONS = [
     ...joining,
     name: 'join_tokens.revoke',
     summary: 'Revoke a join token',
-    description: 'It lets no node in any more, and nodes that came in by it get no new node token.',
+    description: 'No further node can join with it, and nodes that joined with it get no new node token.',
     access: 'operate',
     input: { params: JoinTokenIdParams },
     answer: JoinTokenAnswer,

@@ -62,7 +62,7 @@ export const FAULT_OPERATIONS = [
   operation({
     ...common,
     name: 'faults.inject',
-    summary: 'Make a fault on purpose',
+    summary: 'Inject a fault',
     description:
       'Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them.',
     input: { body: FaultBody },
@@ -74,7 +74,7 @@ export const FAULT_OPERATIONS = [
   operation({
     ...common,
     name: 'faults.list',
-    summary: 'List the faults that were asked for, newest first, and count those that were done',
+    summary: 'List the requested faults, newest first, with the numbers of injected ones',
     input: { query: z.object({ limit: limitField(50, MOST), page_token: pageTokenField }) },
     answer: FaultList,
     rest: { method: 'GET', path: '/v1/chaos/faults', style: 'coded' },

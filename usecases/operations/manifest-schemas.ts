@@ -9,7 +9,7 @@ const ManifestSchema = z
   .looseObject({ title: z.string(), $schema: z.string() })
   .meta({ id: 'ManifestSchema', description: 'A JSON Schema, draft 2020-12.' });
 
-/** What editors of manifests complete and check them by. */
+/** Schemas with which editors complete and check manifests. */
 export const MANIFEST_SCHEMA_OPERATIONS = [
   operation({
     tag: 'manifests',

@@ -54,7 +54,7 @@ const MessageChain = z
       .array(DeliveryRow.extend({ depth: z.number().int().describe('Distance from the message that was asked for.') }))
       .readonly()
       .describe('The last attempt of each message, nearest first.'),
-    cut: z.boolean().describe('There is more behind the depth, or beyond 1,000 messages.'),
+    cut: z.boolean().describe('More messages exist beyond the depth, or beyond 1,000 messages.'),
     ...keptFromField,
   })
   .meta({ id: 'MessageChain' });
@@ -77,7 +77,7 @@ export const MESSAGE_OPERATIONS = [
   operation({
     ...common,
     name: 'messages.get',
-    summary: 'Show a message and what became of it',
+    summary: 'Show a message with its outcome',
     input: { params: MessageParams },
     answer: Message,
     rest: behind(),

@@ -43,7 +43,7 @@ function named(providers: Providers, name: string): ManagedProvider {
   return found;
 }
 
-/** With this provider in place of the one of its name, else at the end. */
+/** The list with this provider in place of the one with its name, else at the end. */
 const replaced = (providers: Providers, provider: ManagedProvider): Providers =>
   providers.some(({ name }) => name === provider.name)
     ? providers.map((one) => (one.name === provider.name ? provider : one))
@@ -83,7 +83,7 @@ export const MODEL_PROVIDER_OPERATIONS = [
     ...common,
     name: 'model_providers.remove',
     summary: 'Remove a managed provider of models',
-    description: 'Calls that have begun end; later ones know its aliases no more.',
+    description: 'Running calls finish; later calls do not find its aliases.',
     access: 'operate',
     input: { params: ProviderParams },
     answer: RemovedAnswer,

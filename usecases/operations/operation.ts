@@ -46,7 +46,7 @@ export interface OperationPorts extends StartLimits {
   /** Search over the catalog. */
   readonly search?: CatalogSearch;
   readonly executions: ExecutionApi;
-  /** What recordings of runs are made of. */
+  /** Reads for recordings of runs. */
   readonly recordings?: RecordingApi;
   /** Explanations of runs. */
   readonly why?: WhyApi;
@@ -54,7 +54,7 @@ export interface OperationPorts extends StartLimits {
   readonly approvals?: ApprovalApi;
   /** The list of all runs. */
   readonly runs?: RunsApi;
-  /** What forks of runs begin with. */
+  /** Reads with which forks of runs begin. */
   readonly forks?: ForkApi;
   readonly stimuli?: StimulusApi;
   /** Direct routes of stimuli. */
@@ -74,7 +74,7 @@ export interface OperationPorts extends StartLimits {
   readonly chaos?: ChaosApi;
   /** Single actors, read by address. */
   readonly actors?: ActorReads;
-  /** Their past, from the ledger. */
+  /** Their history, from the ledger. */
   readonly actorHistory?: ActorHistoryApi;
   readonly deadLetters?: DeadLetterApi;
   readonly traces?: TraceApi;
@@ -86,7 +86,7 @@ export interface OperationPorts extends StartLimits {
   readonly audit?: AuditReader;
 }
 
-/** Schemas of what a caller sends, by its place in an HTTP request. Other transports pass the same values by name. */
+/** Schemas of a caller's input, by its place in an HTTP request. Other transports pass the same values by name. */
 interface Schemas {
   readonly params?: z.ZodType;
   readonly query?: z.ZodType;
@@ -133,7 +133,7 @@ export interface Operation {
   readonly description?: string;
   /** What the caller must be allowed to do. */
   readonly access: Action;
-  /** What a key's scopes are compared with. Absent: `access` in the area of the path; `any`: every key may call it. */
+  /** The scope that a key needs. Absent: `access` in the area of the path; `any`: every key may call it. */
   readonly scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';
   /** Also for consumers of a paid tier, who keep volumes in their own tenant. */
   readonly forKeepers?: true;
@@ -148,7 +148,7 @@ export interface Operation {
   handle(ports: OperationPorts, call: OperationCall): Promise<unknown>;
 }
 
-/** The ports with those that an operation needs present. */
+/** The ports, in which those that an operation needs are present. */
 type Needed<N extends keyof OperationPorts> = OperationPorts & {
   readonly [K in N]-?: NonNullable<OperationPorts[K]>;
 };

@@ -129,7 +129,7 @@ export const RATE_LIMIT_OPERATIONS = [
   operation({
     ...overrides,
     name: 'rate_limits.remove_override',
-    summary: 'Take back the rates that were set for a user or a tenant',
+    summary: 'Remove the rates that were set for a user or a tenant',
     access: 'operate',
     input: { query: OverrideTargetQuery },
     answer: OverrideRemovedAnswer,
@@ -143,7 +143,7 @@ export const RATE_LIMIT_OPERATIONS = [
   operation({
     ...usage,
     name: 'rate_limits.own_usage',
-    summary: 'What the caller used of its rate limits',
+    summary: 'Show how much the caller used of its rate limits',
     access: 'read',
     input: {},
     rest: { method: 'GET', path: '/v1/user/rate-limits/usage', style: 'coded' },
@@ -153,7 +153,7 @@ export const RATE_LIMIT_OPERATIONS = [
   operation({
     ...usage,
     name: 'rate_limits.usage',
-    summary: 'What a user used of its rate limits',
+    summary: 'Show how much a user used of its rate limits',
     access: 'inspect',
     input: { query: UsageQuery },
     rest: { method: 'GET', path: '/v1/admin/rate-limits/usage', style: 'coded' },

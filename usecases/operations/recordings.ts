@@ -23,7 +23,7 @@ const ActorParams = z.object({
 
 const common = { tag: 'traces', access: 'read', needs: ['recordings'] } as const;
 
-/** Operations that `svc replay` and `svc export-run` are made of. */
+/** Operations behind `svc replay` and `svc export-run`. */
 export const RECORDING_OPERATIONS = [
   operation({
     ...common,
@@ -45,7 +45,7 @@ export const RECORDING_OPERATIONS = [
   operation({
     ...common,
     name: 'recordings.actor',
-    summary: 'Read what a recording keeps of an actor',
+    summary: 'Read the recorded lines of an actor',
     description: 'Its state and events, then its deliveries with their messages, without secrets, page by page.',
     input: { params: ActorParams, query: z.object({ next: z.string().min(1).max(8_192).optional() }) },
     answer: ActorRecording,

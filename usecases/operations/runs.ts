@@ -39,8 +39,8 @@ export const RUN_OPERATIONS = [
     name: 'runs.fork',
     summary: 'Start a new run from a message of another one',
     description:
-      'What is before the message comes from the record, and no effect that had ended is repeated; what was open is opened ' +
-      'again, and from then on the run is live. Without changes it goes on as the original did. It counts as a start. A run ' +
+      'Everything before the message comes from the record, and no ended effect is repeated; open work is opened ' +
+      'again, and from then on the run is live. Without changes it continues as the original did. It counts as a start. A run ' +
       'that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md.',
     access: 'run',
     input: {

@@ -113,7 +113,7 @@ export const SECRET_OPERATIONS = [
     ...common,
     name: 'secrets.put',
     summary: 'Create or rotate a secret',
-    description: 'The value there was is kept as an earlier version.',
+    description: 'The previous value is kept as an earlier version.',
     input: { params: SecretPathParams, body: SecretBody },
     answer: SecretAnswer,
     rest: { method: 'PUT', path: '/v1/secrets/:path', style: 'coded', also: [404, 409] },

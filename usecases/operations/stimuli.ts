@@ -39,7 +39,7 @@ export const STIMULUS_OPERATIONS = [
   operation({
     ...stimuli,
     name: 'stimuli.get',
-    summary: 'Show what became of a stimulus',
+    summary: 'Show a stimulus with its outcome',
     input: { params: StimulusIdParams },
     answer: StimulusRecord,
     rest: { method: 'GET', path: '/v1/stimuli/:id', style: 'coded', also: [404] },
@@ -59,7 +59,7 @@ export const STIMULUS_OPERATIONS = [
   operation({
     ...routes,
     name: 'stimuli.put_route',
-    summary: 'Route a source to a workflow, instead of where it went before',
+    summary: 'Route a source to a workflow; replaces an earlier route',
     access: 'write',
     input: { params: SourceParams, body: StimulusRouteBody },
     answer: StimulusRoute,
@@ -72,7 +72,7 @@ export const STIMULUS_OPERATIONS = [
     ...routes,
     name: 'stimuli.remove_route',
     summary: 'Remove a direct route',
-    description: 'One of the settings of the node is 409: it is removed there.',
+    description: 'A route from the settings of the node is 409: remove it there.',
     access: 'write',
     input: { params: SourceParams },
     answer: RemovedRoute,

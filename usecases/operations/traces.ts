@@ -95,7 +95,7 @@ export const TRACE_OPERATIONS = [
   operation({
     ...common,
     name: 'traces.get_summary',
-    summary: 'Show where the time of a trace went',
+    summary: 'Show how the time of a trace was spent',
     input: { params: TraceIdParams },
     answer: TraceSummary,
     rest: { ...behind('/:trace_id/summary'), also: [404, 409] },

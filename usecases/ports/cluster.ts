@@ -105,7 +105,7 @@ export interface PlannedNode {
   readonly after: Readonly<Record<string, number>>;
 }
 
-/** What a change of the fleet would do. Ordered by node id, and by pool. */
+/** The effects of a change of the fleet. Ordered by node id, and by pool. */
 export interface ClusterPlan {
   readonly nodes: readonly PlannedNode[];
   readonly pools: readonly PlannedPool[];
@@ -115,7 +115,7 @@ export interface ClusterPlan {
   readonly lost_tags: readonly string[];
 }
 
-/** How much lives and waits in a partition. */
+/** Number of actors and waiting messages of a partition. */
 export interface PartitionLoad {
   readonly partition: string;
   readonly pool: string;
@@ -201,7 +201,7 @@ export interface ClusterApi {
 export const MemberInfo = z.object({
   role: z.enum(['controller', 'worker', 'hybrid']),
   tags: z.array(z.string()).max(64),
-  /** What it can run beside its tags, such as `model:default`; see `capabilitiesOf`. Absent: an earlier version. */
+  /** Its capabilities besides its tags, such as `model:default`; see `capabilitiesOf`. Absent: an earlier version. */
   capabilities: z.array(z.string()).max(256).optional(),
   /** It serves only the pools of its tags. */
   exclusive: z.boolean().optional(),

@@ -240,7 +240,7 @@ export interface OwnedStorageEvent extends StorageEvent {
   readonly owner?: string | null;
 }
 
-/** What happens in the volumes of one tenant, on all nodes, from the time when it was opened. */
+/** Storage events of one tenant, on all nodes, from the time when the tail was opened. */
 export interface StorageTail {
   /** Events since the last call, oldest first, at most about `most`; `skipped` counts those that were not read. */
   read(most: number): Promise<{ readonly events: readonly OwnedStorageEvent[]; readonly skipped: number }>;

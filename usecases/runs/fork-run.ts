@@ -11,7 +11,7 @@ import { startWorkflow } from '../starts/start-workflow.ts';
 import type { WaitReason } from '../waits/wait-reason.ts';
 import type { ForkApi, ForkSource } from './fork-source.ts';
 
-/** A caller's fork of a run. What is absent is as in the original. */
+/** A caller's fork of a run. Absent fields are as in the original. */
 export interface ForkCall {
   readonly id: string;
   /** Default: the last message after which the run had not ended. */
@@ -141,8 +141,8 @@ interface Named {
 }
 
 /**
- * The manifest that a fork goes on with: the given one, a deployed version, else that of the original. It has the name
- * of the original, since a fork runs the same agent or workflow.
+ * The manifest of a fork: the given one, a deployed version, else that of the original. It must have the name of the original,
+ * since a fork runs the same agent or workflow.
  */
 async function manifestFor<Manifest extends Named>(
   original: Manifest,

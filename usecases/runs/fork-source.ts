@@ -20,13 +20,13 @@ import { keptLedger } from '../traces/trace.ts';
 
 interface Source {
   readonly from: ForkedFrom;
-  /** What the fork with this id begins with. Copies the payloads of the original that it needs. */
+  /** The work with which the fork with this id begins. Copies the payloads of the original that it needs. */
   readonly workOf: (id: string) => Promise<ForkedWork>;
   /** It belongs to one user. */
   readonly isConfidential: boolean;
 }
 
-/** A run after one of its messages, as its record has it. */
+/** A run after one of its messages, according to its record. */
 export type ForkSource =
   | (Source & { readonly kind: 'execution'; readonly start: z.output<typeof ExecutionStart> })
   | (Source & {
@@ -35,7 +35,7 @@ export type ForkSource =
       readonly state: RunningWorkflow;
     });
 
-/** Reads from the record what forks of runs begin with. */
+/** Reads from the record the work with which forks of runs begin. */
 export interface ForkApi {
   /**
    * The run after a message; by default the last one after which it had not ended. Throws `not_found` for a run that
@@ -116,7 +116,7 @@ async function placeOf(ledger: LedgerReader, address: Address, messageId: string
   return last;
 }
 
-/** The lines of a run from its first message on; null when the ledger does not hold that. */
+/** The lines of a run from its first message on; null when the ledger does not have that message. */
 async function begun(lines: AsyncGenerator<LedgerLine>): Promise<AsyncIterable<LedgerLine> | null> {
   const first = await lines.next();
   if (first.done === true) return null;

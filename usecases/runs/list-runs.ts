@@ -58,7 +58,7 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
     const matching = runs.filter((run) => matches(run, filter)).sort(newerFirst);
     const page = matching.slice(0, limit);
     const last = page.at(-1);
-    // The pages behind are found along the order: an id that begins with the text matches it too.
+    // Further pages are found along the order: an id that begins with the text matches it too.
     if (last === undefined || matching.length <= limit) return { runs: page };
     return { runs: page, next: tokenOf(placed(viewer, filter), [last.started_at, last.id]) };
   }
@@ -94,7 +94,7 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
   };
 }
 
-/** What a token of a page belongs to. */
+/** Identifies the list and conditions that a page token belongs to. */
 const placed = (viewer: Viewer, filter: RunFilter) => ['runs', tenantOfViewer(viewer), seenPart(viewer), filter];
 
 const kindsOf = ({ kind }: RunFilter): readonly RunKind[] => (kind === undefined ? ['execution', 'workflow'] : [kind]);
@@ -109,8 +109,8 @@ interface SourceQuery {
 }
 
 /**
- * The queries whose results together hold every match. Each has only conditions that an index of the order answers: one
- * query a status, since an index gives no order over several.
+ * The queries whose results together contain every match. Each has only conditions that an index of the order answers: one
+ * query for each status, since an index gives no order over several.
  */
 function sourcesOf(viewer: Viewer, filter: RunFilter): SourceQuery[] {
   const { name, from, to } = filter;
@@ -158,7 +158,7 @@ class Source {
     this.#after = after;
   }
 
-  /** The next document, which stays; null at the end. */
+  /** Returns the next document without taking it; null at the end. */
   async peek(chunk: number): Promise<RunDocument | null> {
     if (this.#read.length === 0 && !this.#isAtEnd) {
       const found = await this.#find({

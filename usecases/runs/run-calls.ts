@@ -8,7 +8,7 @@ import type { Viewer } from '../../runtime/identity.ts';
 /** What exists under an id: `removed` means that something existed and was deleted. */
 export type Presence = 'there' | 'removed' | 'unknown';
 
-/** What the calls on executions of agents and on runs of workflows share. */
+/** Parts that the calls on executions of agents and on runs of workflows share. */
 export interface RunCallParts<Document extends StoredDocument & { readonly removed: boolean }> {
   readonly client: Pick<ActorClient, 'events' | 'follow'>;
   /** Their list. */
@@ -18,7 +18,7 @@ export interface RunCallParts<Document extends StoredDocument & { readonly remov
     ask(address: Address, since: number): Promise<void>;
     finish(address: Address): Promise<boolean>;
   };
-  /** Absent: what is written into the list itself is not in the feed. */
+  /** Absent: changes written into the list itself do not reach the feed. */
   readonly changes?: Pick<ChangeLog, 'append'>;
 }
 
@@ -49,7 +49,9 @@ export const runReads = <Document extends StoredDocument & { readonly removed: b
     new FollowFound(async () => client.follow((await find(viewer, id)).address, after, options)),
 });
 
-/** Finds a run with the first call and then follows it. A generator in between would take three steps more for each event. */
+/**
+ * Finds a run with the first call and then follows it. It is not a generator, which would take three more steps for each event.
+ */
 class FollowFound implements AsyncIterableIterator<ActorEvent | null> {
   readonly #begin: () => Promise<AsyncIterable<ActorEvent | null>>;
   #events: AsyncIterator<ActorEvent | null> | null = null;
@@ -103,8 +105,7 @@ export async function removeRun<Document extends StoredDocument & { readonly rem
     readonly tombstone: Document;
   },
 ): Promise<void> {
-  // The durable request first, whether or not the run is archived by now; then the document that hides the run from
-  // readers.
+  // First the durable request, whether or not the run is archived already; then the document that hides the run from readers.
   await removals?.ask(address, Date.parse(startedAt));
   await executions.put(tombstone);
   await changes?.append(tenantOf(address), [{ collection, id: tombstone.id, owner }]);
@@ -113,6 +114,6 @@ export async function removeRun<Document extends StoredDocument & { readonly rem
 
 const HAS_ENDED: Readonly<Record<string, string>> = { failed: 'has failed', cancelled: 'was cancelled' };
 
-/** The refusal of a call that only an unfinished run takes. */
+/** The refusal of a call that needs an unfinished run. */
 export const endedAlready = (what: 'execution' | 'workflow execution', status: string): SvcError =>
   new SvcError('failed_precondition', `the ${what} ${HAS_ENDED[status] ?? 'has completed'} already`);

@@ -119,6 +119,6 @@ async function granted<T>(answer: Promise<T>): Promise<T> {
 
 function endOf(token: string): string {
   const { exp } = jose().decodeJwt(token);
-  if (exp === undefined) throw new SvcError('internal', 'a token of an agent has no end');
+  if (exp === undefined) throw new SvcError('internal', 'a token of an agent has no expiry');
   return new Date(exp * 1_000).toISOString();
 }

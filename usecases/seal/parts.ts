@@ -6,7 +6,7 @@ import type { ToolGranter } from '../ports/tool-granter.ts';
 import type { Admission } from '../starts/admission.ts';
 import type { ToolSessionApi } from '../tool-sessions.ts';
 
-/** What SEAL works with, on every transport. */
+/** The parts that SEAL needs, on every transport. */
 export interface SealParts {
   readonly attestation: AttestApi;
   readonly granter: Pick<ToolGranter, 'grant'>;

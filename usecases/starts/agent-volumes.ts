@@ -13,10 +13,10 @@ import { requireVolumeTier } from './volume-tier.ts';
 type Start = Pick<StartExecution, 'executionId' | 'manifest' | 'input' | 'context' | 'identity' | 'mounts'>;
 
 /**
- * The mounts of an execution: those that the state of its workflow gives, and those of the agent's manifest at other paths.
- * Makes the ephemeral volumes of the manifest. A fork gets new ones, since its mounts are those of the original. Throws
- * `not_found`, `forbidden`, `failed_precondition` or `invalid_argument` naming the field of the manifest, `unimplemented` for
- * a type of volume that the node does not have, and `quota_exceeded`.
+ * The mounts of an execution: those of its workflow's state, and those of the agent's manifest at other paths. Creates the
+ * ephemeral volumes of the manifest. A fork gets new ones, since its mounts are those of the original. Throws `not_found`,
+ * `forbidden`, `failed_precondition` or `invalid_argument` naming the field of the manifest, `unimplemented` for a type of
+ * volume that the node does not have, and `quota_exceeded`.
  */
 export async function mountsOfStart(
   volumes: ExecutionVolumes | undefined,
@@ -39,7 +39,7 @@ export async function mountsOfStart(
       },
     );
   const mounts: Mount[] = [...(given ?? [])];
-  // Those that may be refused first, so that a refused start makes nothing.
+  // Volumes that may be refused come first, so that a refused start creates nothing.
   for (const { volume, index } of named.toSorted((a, b) => order(a.volume) - order(b.volume))) {
     const volume_id = await idOf(volumes, start, volume, index);
     const { mount_path, access_mode } = volume;

@@ -24,7 +24,7 @@ interface Start {
 
 const COUNTED = { execution: 'agent_executions', workflow: 'workflow_executions' } as const;
 
-/** Counts one start against the caller's rates and takes one of its places for running work. Throws `rate_limited`. */
+/** Counts one start against the caller's rates and takes one of its slots for running work. Throws `rate_limited`. */
 export async function takeStart({ tierLimits, runningLimits }: StartLimits, start: Start): Promise<void> {
   const { identity, kind, id } = start;
   await runningLimits?.admit(identity, kind, id);
@@ -36,12 +36,12 @@ export async function takeStart({ tierLimits, runningLimits }: StartLimits, star
   }
 }
 
-/** Makes the start. Releases its place when the start certainly did not happen. */
+/** Makes the start. Releases its slot when the start certainly did not happen. */
 export async function startInPlace<T>(limits: StartLimits, start: Start, make: () => Promise<T>): Promise<T> {
   try {
     return await make();
   } catch (thrown) {
-    // After a conflict the place belongs to whatever runs under this id; after a time-out the outcome is unknown.
+    // After a conflict the slot belongs to the execution that runs under this id; after a time-out the outcome is unknown.
     const isRefused = thrown instanceof SvcError && thrown.row.kind === 'terminal' && thrown.code !== 'conflict';
     if (isRefused) await limits.runningLimits?.release(start.identity, start.id);
     throw thrown;
@@ -62,15 +62,15 @@ export interface StartCall
   readonly fork?: ForkedStart<StartExecution>;
 }
 
-/** What a fork starts with, beside the fields of a start. */
+/** The fields of a fork, besides those of a start. */
 export interface ForkedStart<Request extends { readonly manifest: unknown; readonly fork?: unknown }> {
   /** The work of the original, for the run with this id. */
   readonly workFor: (id: string) => Promise<NonNullable<Request['fork']>>;
-  /** What it goes on with, whatever is deployed. */
+  /** Its manifest, whatever is deployed. */
   readonly manifest: Request['manifest'];
   /** The original belongs to one user, so the fork does too. */
   readonly isConfidential: boolean;
-  /** The call, for the idempotency key: what the fork carries may have grown when a call is repeated. */
+  /** The call, for the idempotency key: the work of the fork may be larger when a call is repeated. */
   readonly asked: unknown;
 }
 
@@ -107,7 +107,7 @@ export async function startExecution(
 ): ReturnType<ExecutionApi['start']> {
   const { agent: agentId, version, fork, ...rest } = call;
   const { identity, idempotencyKey, executionId } = caller;
-  // A key costs a hash of all of it.
+  // A key costs a hash of the whole request.
   if (idempotencyKey !== undefined) refuseLargeExecution(rest);
   const agent = await parts.agents.get(identity, agentId, version);
   await checkWorkflowRun(parts.workflows?.workflows, identity, call.workflowExecutionId);

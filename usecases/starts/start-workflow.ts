@@ -59,7 +59,7 @@ export async function startWorkflow(
 ): Promise<StartedWorkflow> {
   const { identity, trace, signal, idempotencyKey } = caller;
   const { workflow, version, input = {}, adapt = same, fork, ...rest } = call;
-  // A key costs a hash of all of it.
+  // A key costs a hash of the whole request.
   if (idempotencyKey !== undefined) refuseLargeWorkflow({ input, blackboard: rest.blackboard });
   const what = fork === undefined ? 'workflow' : 'fork workflow';
   const bind = (workflowId: string): Promise<string> => {

@@ -21,7 +21,7 @@ export interface ActorHistory {
   readonly kept_from?: string;
 }
 
-/** Where a replay differs from what was recorded: the code of today decides otherwise than the code of then. */
+/** The first turn that a replay decides differently than recorded, because the code has changed since. */
 interface ReplayDifference {
   readonly message_id: string;
   readonly parts: RecordedDifference['parts'];
@@ -49,11 +49,11 @@ export interface ActorStateDiff extends StateHead {
   readonly from: string | null;
   readonly to: string;
   readonly changes: readonly StateChange[];
-  /** There are more changes than one answer holds. */
+  /** More changes exist than one answer holds. */
   readonly cut: boolean;
 }
 
-/** The past of single actors. All calls throw `not_found` for what the reader may not see. */
+/** The history of single actors. All calls throw `not_found` for actors and messages that the reader may not see. */
 export interface ActorHistoryApi {
   /** Deliveries to the actor, oldest first unless `newestFirst`. */
   history(
@@ -64,7 +64,7 @@ export interface ActorHistoryApi {
   ): Promise<ActorHistory>;
   /** The state after a message, rebuilt by replay. Throws `failed_precondition` when it cannot be rebuilt. */
   stateAt(viewer: Identity, kind: string, id: string, message: string): Promise<ActorStateAt>;
-  /** What changed in the state from after one message to after another. Default of `from`: just before `to`. */
+  /** The changes of the state between two messages. Default of `from`: just before `to`. */
   diff(viewer: Identity, kind: string, id: string, range: { from?: string; to: string }): Promise<ActorStateDiff>;
 }
 
@@ -176,7 +176,7 @@ class ActorReplay {
     };
   }
 
-  /** A replay without the first messages differs from the first one that it has. */
+  /** A replay without the first messages would differ at its first message. */
   async #refuseCut(): Promise<void> {
     const keptFrom = await this.#ledger.keptFrom(this.#tenant);
     if (keptFrom === null) return;

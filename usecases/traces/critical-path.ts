@@ -78,7 +78,7 @@ export function criticalPath(deliveries: readonly TimedDelivery[]): PathStep[] {
   return steps.reverse();
 }
 
-/** What passed between the turn that caused a message and its arrival in the mailbox. */
+/** The kind of the time between the turn that caused a message and its arrival in the mailbox. */
 function gapOf({ origin }: TimedDelivery): PathStep['kind'] {
   return origin === 'effect' || origin === 'timer' ? origin : 'relay';
 }

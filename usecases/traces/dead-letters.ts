@@ -17,7 +17,7 @@ export const LETTER_STATUSES = ['open', 'replayed', 'discarded'] as const;
 
 type LetterStatus = (typeof LETTER_STATUSES)[number];
 
-/** What was done with a letter: who did it, when and why. */
+/** An action on a letter: who did it, when and why. */
 interface LetterStep {
   /** ISO 8601. */
   readonly at: string;
@@ -87,7 +87,7 @@ export interface DeadLetterApi {
 /** How often one letter may be replayed. */
 export const MOST_REPLAYS = 5;
 
-/** How often a replay that was sent is tried to be recorded. */
+/** Attempts to record a replay that was sent. */
 const MOST_TRIES = 10;
 
 const NEWEST_FIRST = newestFirst('at');
@@ -142,7 +142,7 @@ export function createDeadLetterApi(parts: DeadLetterParts): DeadLetterApi {
       try {
         return await change({ ...sent, letter }, { status, replays: [...replays, replay] });
       } catch (thrown) {
-        // The message is sent, so it has to be recorded, whatever else changes the letter.
+        // The message was sent, so it must be recorded, whatever else changes the letter.
         if (!(thrown instanceof SvcError) || thrown.code !== 'conflict' || tries === MOST_TRIES) throw thrown;
       }
     }
@@ -179,7 +179,7 @@ export function createDeadLetterApi(parts: DeadLetterParts): DeadLetterApi {
       if (message === null) throw refused('the letter holds no message that can be read');
       if (replays.length >= MOST_REPLAYS)
         throw new SvcError('limit_reached', `the letter was replayed ${MOST_REPLAYS} times, the maximum: discard it`);
-      // The same id for a repeat of this call, so that the message is handled once however often the call is made.
+      // The id is the same for a repeat of this call, so that the message is handled once however often the call is made.
       const message_id = derivedUuid('svc/dead-letter/replay', letter.tenant, id, String(replays.length));
       await client.repeat(message, message_id);
       return record(found, { ...stepOf(viewer, reason), message_id });

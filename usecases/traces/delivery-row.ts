@@ -4,8 +4,8 @@ import { isoTime } from './reader-view.ts';
 export const OUTCOMES = ['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered', 'unknown'] as const;
 
 /**
- * What became of a delivery. `retried`: it failed and is tried again; `deferred`: it waits behind one that fails;
- * `stale`: a timer that was cleared or set again; `unknown`: its node recorded no turns.
+ * Outcome of a delivery. `retried`: it failed and is tried again; `deferred`: it waits behind one that fails; `stale`: a timer
+ * that was cleared or set again; `unknown`: its node recorded no turns.
  */
 export type DeliveryOutcome = (typeof OUTCOMES)[number];
 
@@ -50,7 +50,7 @@ export function deliveryRow(delivery: LedgerDelivery, attempt: number): Delivery
   };
 }
 
-/** Attempt of each delivery of one message, oldest first: one more after each that was to be tried again. */
+/** Attempt number of each delivery of one message, oldest first: each delivery after a `retried` one is the next attempt. */
 export function attemptsOf(deliveries: readonly Pick<LedgerDelivery, 'row'>[]): number[] {
   let attempt = 1;
   return deliveries.map((one) => {

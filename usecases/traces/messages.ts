@@ -21,7 +21,7 @@ interface MessageAttempt {
   readonly error: string | null;
 }
 
-/** A message with what became of it. */
+/** A message with its outcome. */
 export interface ShownMessage {
   readonly message_id: string;
   readonly trace_id: string;

@@ -20,7 +20,7 @@ interface ActorEffectParts extends BodyParts {
 /** Most effects of one actor that are shown. */
 const MOST_OF_ACTOR = 500;
 
-/** Of the effects that an actor has asked for, those that are not settled. Reads no others of its partition. */
+/** The unsettled effects among those that an actor requested. Reads no other effects of its partition. */
 export async function actorEffects(
   parts: ActorEffectParts,
   partition: Partition,
@@ -29,7 +29,7 @@ export async function actorEffects(
   return (await actorEffectRows(parts, partition, ids)).map(({ row, request }) => shownEffect(row, request));
 }
 
-/** The rows of these effects, with what requested each. */
+/** The rows of these effects, with the request of each. */
 export async function actorEffectRows(
   parts: ActorEffectParts,
   partition: Partition,
@@ -43,7 +43,7 @@ export async function actorEffectRows(
   );
 }
 
-/** What a request says besides its input. */
+/** The fields of a request besides its input. */
 interface Requested {
   readonly kind: string;
   readonly cause: string;

@@ -40,8 +40,8 @@ export interface ShownValue {
 }
 
 /**
- * A recorded value without what looks like a secret. By design no message and no state holds secrets (S3); this keeps
- * back what a caller put there by itself.
+ * A recorded value with masked secrets. By design no message and no state holds secrets (S3); this masks secrets that a caller
+ * sent in a value.
  */
 export function shownValue(value: Json, mostChars = MOST_SHOWN_CHARS): ShownValue {
   const chars = JSON.stringify(value).length;

@@ -45,7 +45,7 @@ export interface RecordingApiParts extends SightParts {
   readonly settings: JsonObject;
 }
 
-/** Kinds that outlive runs: their deliveries are of many traces. */
+/** Kinds that outlive runs: their deliveries belong to many traces. */
 const SHARED_KINDS = new Set(['node-peer', 'node-challenge', 'fleet']);
 
 const RUN_KINDS = ['execution', 'workflow'] as const;
@@ -114,7 +114,7 @@ const openOf =
     };
   };
 
-/** Masks what looks like a secret, as every reader's view does. */
+/** Masks texts that look like secrets, as every reader's view does. */
 const viewOf = (sight: Sight): RecordedFor => ({
   mask(value) {
     const { value: shown } = shownValue(value, Number.POSITIVE_INFINITY);
@@ -138,7 +138,7 @@ async function traceOf(ledger: LedgerReader, address: Address): Promise<string |
   return deliveries[0]?.message.trace ?? null;
 }
 
-/** Whom the messages of a trace were for, and those of the traces that it goes on in. */
+/** Receivers of the messages of a trace, and of the traces in which it continues. */
 async function recipientsOf(ledger: LedgerReader, tenant: string, first: string | null): Promise<ReadonlySet<Address>> {
   const named = new Set<Address>();
   let read = 0;
@@ -147,7 +147,7 @@ async function recipientsOf(ledger: LedgerReader, tenant: string, first: string 
     const page = await ledger.trace(tenant, trace, { limit: PAGE, after });
     for (const { message } of page.deliveries) named.add(message.to);
     read += page.deliveries.length;
-    // A trace without deliveries is none.
+    // A trace without deliveries does not exist.
     if (page.next === null) trace = page.deliveries.length === 0 ? null : nextTrace(trace);
     after = page.next ?? undefined;
   }

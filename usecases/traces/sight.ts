@@ -11,7 +11,7 @@ import { allows } from '../../security/api.ts';
 import type { ExecutionApi } from '../executions.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
-/** What decides who sees an actor. */
+/** The parts that decide who sees an actor. */
 export interface SightParts {
   readonly client: Pick<ActorClient, 'read'>;
   readonly registry: Pick<Registry, 'definitionOf'>;
@@ -41,8 +41,8 @@ const FLEET_KINDS: ReadonlySet<string> = new Set(nodeActors().map(({ kind }) => 
 const CONSUMER_KINDS = new Set(['execution', 'workflow']);
 
 /**
- * What one reader may see of its tenant's actors and deliveries: those of runs that it may see (`executions.get`,
- * `workflow_executions.get`), and their parts. Answers are kept for the time of one call.
+ * The actors and deliveries of its tenant that one reader may see: those of runs that it may see (`executions.get`,
+ * `workflow_executions.get`), and their parts. Results are kept for the time of one call.
  */
 export class Sight {
   readonly viewer: Identity;
@@ -90,9 +90,8 @@ export class Sight {
   }
 
   /**
-   * An actor whose state cannot be read (a newer version wrote it, for example) names no owner, so only operators see
-   * its deliveries; other deliveries stay visible. When the store is away, the error goes to the caller, who may try
-   * again.
+   * An actor whose state cannot be read (a newer version wrote it, for example) names no owner, so only operators see its
+   * deliveries; other deliveries stay visible. When the store is unavailable, the caller gets the error and may try again.
    */
   #seesUnreadable(thrown: unknown): boolean {
     if (!(thrown instanceof NewerVersion) && toSvcError(thrown).code === 'unavailable') throw thrown;

@@ -15,7 +15,7 @@ export interface TimedWait {
   readonly until: number;
 }
 
-/** Where the time of a trace went. */
+/** How the time of a trace was spent. */
 export interface TraceTimes {
   /** From the first append to the last end. */
   readonly duration_ms: number;

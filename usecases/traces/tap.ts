@@ -25,7 +25,7 @@ interface TappedDelivery extends DeliveryRow {
 
 export type TapRecord =
   | { readonly delivery: TappedDelivery }
-  /** What happened in a volume. */
+  /** A storage event of a volume. */
   | { readonly storage: StorageEvent }
   /** How many deliveries and storage events were skipped since the record before, because the reader or the node was too slow. */
   | { readonly dropped: number };
@@ -60,7 +60,7 @@ const LOOK_EVERY_MS = 500;
 /** Most deliveries of one look. Further ones are counted and not read. */
 const MOST_AT_ONCE = 3_000;
 
-/** Most records that are given together: one write for each record would cost more than to read it. */
+/** Most records that are passed on together: writing each record alone would cost more than reading it. */
 const MOST_TOGETHER = 100;
 
 /** Most open taps of a tenant on a node: each reads all that is written to the tenant's ledger. */

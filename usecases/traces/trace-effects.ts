@@ -10,7 +10,7 @@ import type { Payloads } from '../../runtime/turns/payload.ts';
 import { openEffectsOf } from './open-effects.ts';
 import { isoTime } from './reader-view.ts';
 
-/** What reads the effects of a trace. */
+/** The parts that read the effects of a trace. */
 export interface TraceEffectParts {
   readonly client: { partitionOf(address: Address): Promise<Partition> };
   readonly store: Pick<EffectLedger, 'openEffects' | 'effectBodies'>;

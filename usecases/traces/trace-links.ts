@@ -11,8 +11,8 @@ import { STARTS } from './trace-status.ts';
 export const TRACE_RELATIONS = ['next', 'previous', 'run', 'call', 'forked_from'] as const;
 
 /**
- * Another trace that belongs to this one. `next`: in which this one goes on; `previous`: of which this one is the next;
- * `run`: that of the run which the call of this trace went to; `call`: one that a further call to the run began; `forked_from`: that of the
+ * Another trace that belongs to this one. `next`: this trace continues in it; `previous`: it continues in this trace; `run`:
+ * the trace of the run that this call went to; `call`: the trace of a further call to the run; `forked_from`: the trace of the
  * run that this one was forked from.
  */
 export interface TraceLink {
@@ -20,7 +20,7 @@ export interface TraceLink {
   readonly relation: (typeof TRACE_RELATIONS)[number];
 }
 
-/** Most calls to a run that are named, and the newest deliveries of the run among which they are looked for. */
+/** Most calls to a run that are listed, and the newest deliveries of the run among which they are searched for. */
 const MOST_CALLS = 20;
 const LOOKED_THROUGH = 200;
 

@@ -61,10 +61,10 @@ const MOST_EXAMINED = 2_000;
  */
 const FURTHER_ROOTS = 200;
 
-/** Deliveries of a trace among which a kind of actors is looked for. */
+/** Deliveries of a trace that are searched for a kind of actors. */
 const LOOKED_THROUGH = 1_000;
 
-/** Characters of a payload that a text is looked for in. */
+/** Characters of a payload that are searched for a text. */
 const SEARCHED_CHARS = 64 * 1024;
 
 /** Reads the roots of traces by time until the page is full or enough were examined. */
@@ -93,7 +93,7 @@ export async function listTraces(parts: TraceParts, viewer: Identity, filter: Tr
       if (root !== deliveries.at(-1)) next = page.nextBehind(root);
       break;
     }
-    // A page of the ledger without roots took as much work as one call may.
+    // A page of the ledger without roots used all the work that one call may do.
     if (deliveries.length === 0) break;
     examined += deliveries.length;
     most = Math.max(limit, FURTHER_ROOTS);
@@ -159,7 +159,7 @@ function isWithin(duration: number | null, { leastMs, mostMs }: TraceFilter): bo
   return duration !== null && duration >= (leastMs ?? 0) && duration <= (mostMs ?? Number.POSITIVE_INFINITY);
 }
 
-/** Whether a text is part of what names the trace, or of what its first message carried. */
+/** Whether a text is part of the names of the trace or of its first message's payload. */
 async function holds(
   { payloads }: TraceParts,
   root: LedgerDelivery,

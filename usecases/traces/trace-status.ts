@@ -83,7 +83,7 @@ const WORST_FIRST = ['running', 'failed', 'cancelled'] as const;
 function together(calls: readonly Standing[]): Standing {
   const status = WORST_FIRST.find((one) => calls.some((call) => call.status === one)) ?? 'completed';
   const ends = calls.flatMap(({ endedAt }) => endedAt ?? []).toSorted();
-  // A call that is no run ends with its deliveries.
+  // A call that starts no run ends with its deliveries.
   return { status, endedAt: status === 'running' || ends.length < calls.length ? null : (ends.at(-1) ?? null) };
 }
 
@@ -113,7 +113,7 @@ async function runStanding(
   }
 }
 
-/** What the lists of runs say about the run that a trace is about. */
+/** The data of the run lists about the run of a trace. */
 export interface NamedRun {
   readonly name: string | null;
   /** Code of its failure. */

@@ -10,7 +10,7 @@ import { openTraceEffects, resultEffects, type TraceEffect, type TraceEffectPart
 import { type TraceLink, traceLinks } from './trace-links.ts';
 import { type RunStatusParts, type TraceStatus, traceStatus } from './trace-status.ts';
 
-/** What reads traces. */
+/** The parts that read traces. */
 export interface TraceParts {
   readonly client: SightParts['client'] & TraceEffectParts['client'];
   readonly registry: SightParts['registry'];
@@ -24,7 +24,7 @@ export interface TraceParts {
   readonly ledger: LedgerReader | null;
 }
 
-/** What is known of a trace without reading all of it. */
+/** The data of a trace that is known without reading all of it. */
 export interface TraceHead {
   readonly trace_id: string;
   /** Id of the message that began it; null when retention removed that. */
@@ -47,10 +47,10 @@ export interface TracePage extends TraceHead {
   readonly next: string | null;
 }
 
-/** Most deliveries of one page, and those among which the calls of a trace are looked for. */
+/** Most deliveries of one page, and those that are searched for the calls of a trace. */
 export const MOST_OF_PAGE = 1_000;
 
-/** Most deliveries that summaries and critical paths are made of: a trace of 10,000, and what was on its way then. */
+/** Most deliveries that summaries and critical paths use: a trace of 10,000, and those that were on their way then. */
 const MOST_READ = 11_000;
 
 /** Deliveries of a trace that the reader sees, read from its beginning or behind a page. */
@@ -98,7 +98,7 @@ export class TraceReading {
     return { ...head, ...(await this.#rows(deliveries, next === null && head.status === 'running')), next };
   }
 
-  /** All pages, the first one with the head of the trace. What the head needs of the others is read once. */
+  /** All pages, the first one with the head of the trace. Pages that the head needs are read once. */
   async *pages(limit: number): AsyncGenerator<TracePage> {
     const begun = await this.#withHead(await this.#visible(limit, undefined));
     const { head } = begun;
@@ -121,7 +121,7 @@ export class TraceReading {
     return { head, deliveries, cut: next !== null };
   }
 
-  /** Goes on behind what was read, up to 11,000 deliveries. */
+  /** Continues behind the deliveries that were read, up to 11,000 deliveries. */
   async #scan(begun: Stretch): Promise<Stretch> {
     const deliveries = [...begun.deliveries];
     let { read, next } = begun;
@@ -143,9 +143,9 @@ export class TraceReading {
     return { deliveries, read: page.deliveries.length, next: page.next };
   }
 
-  /** The head of the trace, and what is read of it then: more than `begun` when the head says when it ended. */
+  /** The head of the trace, with the deliveries read for it: more than `begun` when the trace has ended. */
   async #withHead(begun: Stretch): Promise<Stretch & { readonly head: TraceHead }> {
-    // The reader may see nothing of what came first, and something of what followed.
+    // The reader may see none of the first deliveries, and some of the later ones.
     let stretch = begun.deliveries.length === 0 ? await this.#scan(begun) : begun;
     const first = stretch.deliveries;
     const [earliest] = first;
@@ -214,7 +214,7 @@ export async function attemptNumbers(
   );
 }
 
-/** A token that the ledger does not know came in as `next`. */
+/** Names `next` in the error for a token that the ledger does not know. */
 export async function namingNext<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;

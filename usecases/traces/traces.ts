@@ -21,7 +21,7 @@ export interface ShownPath extends TraceHead {
   readonly cut?: true;
 }
 
-/** Where the time of a trace went. */
+/** How the time of a trace was spent. */
 export interface ShownSummary extends TraceHead, TraceTimes {
   readonly cut?: true;
 }

@@ -8,7 +8,7 @@ import type { EndWaits } from '../management.ts';
 type Kind = 'execution' | 'workflow';
 
 interface EndWaitsParts {
-  /** Whether the run has ended; throws `not_found`. Called seldom, and never twice at the same time for one run. */
+  /** Whether the run has ended; throws `not_found`. Called rarely, and never twice at the same time for one run. */
   hasEnded(kind: Kind, tenant: string, id: string): Promise<boolean>;
   /** Calls `wake` when an actor may have new events. A wake-up may be lost between nodes. */
   onEvents(address: Address, wake: () => void): Unsubscribe;

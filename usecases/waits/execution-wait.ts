@@ -82,7 +82,7 @@ export async function executionWait(
   return { kind: 'effect', reason: withProgress(`${place} waits for its ${what}`, effects), effects, until };
 }
 
-/** What a running execution needs to go on, by its state alone. */
+/** The work that a running execution needs to continue, from its state alone. */
 interface ExecutionNeeds {
   /** `iteration 2, round 3` */
   readonly place: string;
@@ -133,8 +133,8 @@ interface AwaitedEffects {
 }
 
 /**
- * The effects that a running execution waits for. The loop of a bootstrap is preferred, since it tells more than the
- * program that runs beside it.
+ * The effects that a running execution waits for. The loop of a bootstrap is preferred, since it says more than the program
+ * that runs beside it.
  */
 function awaitedEffects(running: RunningExecution, waits: readonly Wait[]): AwaitedEffects {
   const calls = waits.flatMap((wait) => (wait.kind === 'call' ? [wait] : []));

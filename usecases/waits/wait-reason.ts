@@ -58,7 +58,7 @@ export interface WaitReason extends OwnWait {
 /** Lookups for waits, besides an actor's committed state. */
 export interface WaitLookups {
   readonly client: Pick<ActorClient, 'isServed'>;
-  /** Of these effects of an actor those that are not settled. Absent: effects are listed without their attempts. */
+  /** Returns the unsettled ones of these effects of an actor. Absent: effects are listed without their attempts. */
   readonly effects?: (address: Address, ids: readonly string[]) => Promise<readonly EffectRow[]>;
   /** The pool that serves an actor. Default: `default`. */
   readonly poolOf?: (address: Address) => Promise<string>;
@@ -74,7 +74,7 @@ export async function nodeWait(client: WaitLookups['client'], tags: readonly str
 }
 
 /**
- * What keeps an actor from its next turn, whatever its state waits for: a message that fails, or no node that serves
+ * The reason that keeps an actor from its next turn, whatever its state waits for: a message that fails, or no node that serves
  * it.
  */
 export async function turnWait(

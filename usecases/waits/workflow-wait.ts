@@ -15,7 +15,7 @@ import {
 /** Lookups for `waiting_for`. */
 export interface WorkflowWaitLookups extends WaitLookups {
   readonly client: Pick<ActorClient, 'isServed' | 'read'>;
-  /** What a child waits for; undefined when it has ended or does not exist yet. */
+  /** The wait of a child; undefined when it has ended or does not exist yet. */
   readonly childWait?: (kind: 'agent' | 'child', tenant: string, executionId: string) => Promise<OwnWait | undefined>;
 }
 
@@ -106,7 +106,7 @@ async function childWait(
 ): Promise<WaitReason> {
   const whom = kind === 'agent' ? 'an agent' : 'a child workflow';
   const child = await lookups.childWait?.(kind, tenant, execution_id);
-  // A running child's own wait tells more than the effect that started it.
+  // A running child's own wait says more than the effect that started it.
   const reason =
     child === undefined && effects.length > 0 ? withProgress(`starting ${whom}`, effects) : `waiting for ${whom}`;
   const ids = { child_execution_ids: [execution_id] };

@@ -75,7 +75,7 @@ function effectLink({ id, kind, row }: Found, what: string, others: number): Lin
   return { ...common, status: 'retrying', attempt, node: null, until, reason };
 }
 
-/** What keeps an effect; undefined when the effect itself is the last cause. */
+/** The cause that delays an effect; undefined when the effect itself is the last cause. */
 function causeOf({ lookups }: Reading, row: EffectRow): WhyLink | undefined {
   const { heldBy, fleet } = lookups;
   if (row.status === 'started') {

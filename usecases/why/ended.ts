@@ -5,7 +5,7 @@ import { lastStateError } from '../../actors/workflow/view.ts';
 import { isJsonObject } from '../../runtime/json.ts';
 import type { LinkOf, WhyLink } from './links.ts';
 
-/** What ended an execution of an agent, behind its own link: the error, and the attempt and verdict behind it. */
+/** The causes of the end of an execution, after its own link: the error, and the attempt and verdict behind it. */
 export function endOfExecution(state: EndedExecution): WhyLink[] {
   const { status, reason, last_error, iteration_count } = state;
   if (status === 'completed') return [];
@@ -62,7 +62,7 @@ export function childOfEnd({ blackboard, current_state, status }: EndedWorkflow)
 /** `state review: agent "x" is not deployed in this tenant` */
 const MISSING = /(agent|workflow) "([^"]+)" is not deployed/;
 
-/** What ended a workflow run, behind its own link and that of its state. */
+/** The causes of the end of a workflow run, after its own link and that of its state. */
 export function endOfWorkflow(state: EndedWorkflow): WhyLink[] {
   const { status, reason, error } = state;
   if (status === 'completed') {

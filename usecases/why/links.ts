@@ -23,7 +23,7 @@ const count = z.number().int();
 
 const ErrorPart = z.object({ code: z.string(), message: z.string() });
 
-/** A live node and what it lacks. */
+/** A live node and its missing tags. */
 const NearNode = z.object({
   node_id: z.string(),
   lacks: list(z.string()).describe('Tags that are needed and that it has not.'),

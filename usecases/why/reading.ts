@@ -12,7 +12,7 @@ import type { LinkOf, WhyLink } from './links.ts';
 /** Lookups behind an explanation. */
 export interface WhyLookups {
   readonly client: Pick<ActorClient, 'read' | 'isServed' | 'mailbox'>;
-  /** Of these effects of an actor those that are not settled. */
+  /** Returns the unsettled ones of these effects of an actor. */
   effects(address: Address, ids: readonly string[]): Promise<readonly EffectRow[]>;
   /** The pool that serves an actor. */
   poolOf(address: Address): Promise<string>;
@@ -22,7 +22,7 @@ export interface WhyLookups {
   readonly fleet: {
     members(): Promise<readonly MemberStatus[]>;
     servedBy(address: Address): Promise<string | null>;
-    /** By the last look at the fleet: `node/incarnation`. */
+    /** According to the last read of the fleet: `node/incarnation`. */
     isLive(holder: string): boolean;
   };
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export interface WhyLookups {
 /** Most runs in a chain. */
 const MOST_RUNS = 20;
 
-/** Time for all reads of one explanation, ms: what could be read until then is the answer. */
+/** Time for all reads of one explanation, ms. The answer contains what was read until then. */
 const BUDGET_MS = 700;
 
 /** Ends the walk: the link that is the last cause is in the chain. */
@@ -78,7 +78,7 @@ export class Reading {
     throw new ChainEnded();
   }
 
-  /** Begins a further run. Ends the chain after the most runs, and at one that is in the chain already. */
+  /** Begins a further run. Ends the chain when it has the maximum of runs, and at a run that is in the chain already. */
   enter(address: Address): void {
     if (this.#seen.has(address) || this.#seen.size >= MOST_RUNS)
       this.end({ kind: 'more', id: null, until: null, reason: `a chain of more than ${this.#seen.size} runs` });
@@ -89,7 +89,7 @@ export class Reading {
     return this.ask('actors', () => this.lookups.client.read(address));
   }
 
-  /** Makes a read. The chain ends when its store is away, or when the time for all reads is over. */
+  /** Makes a read. The chain ends when its store is unavailable, or when the time for all reads is over. */
   async ask<T>(store: OwnStore, call: () => Promise<T>): Promise<T> {
     const { clock } = this.lookups;
     const late = Promise.withResolvers<'late'>();

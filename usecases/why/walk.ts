@@ -16,7 +16,7 @@ import { isoTime, short, timeText, type WhyLink } from './links.ts';
 import type { Reading } from './reading.ts';
 import { mailboxLink, nodeLinks, turnLinks } from './turn-links.ts';
 
-/** How a run stands in the chain: the run that was asked for, a child, or a judge. */
+/** Role of a run in the chain: the run that was asked about, a child, or a judge. */
 type As = 'run' | 'child' | 'judge';
 
 /** Finds runs of a tenant, of any owner; null: unknown, removed, or not started. */
@@ -137,7 +137,7 @@ export class Walk {
     return true;
   }
 
-  /** Ends the chain at an actor that has what it waited for in its mailbox, or gets it in a moment. */
+  /** Ends the chain at an actor whose mailbox has the awaited message, or gets it in a moment. */
   async #answered(waiting: Address, what: string): Promise<never> {
     await mailboxLink(this.#reading, waiting);
     return this.#reading.end({

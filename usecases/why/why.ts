@@ -12,8 +12,8 @@ import { Reading, type WhyLookups } from './reading.ts';
 import { type RunFinder, Walk } from './walk.ts';
 
 /**
- * Explains runs: why one waits, or why it ended so. Answers within a second, also while a store is away. Throws
- * `not_found` for what the viewer may not see.
+ * Explains runs: why one waits, or why it ended so. Answers within a second, also while a store is unavailable. Throws
+ * `not_found` for runs that the viewer may not see.
  */
 export interface WhyApi {
   execution(viewer: Viewer, id: string): Promise<Why>;
@@ -75,10 +75,10 @@ export function createWhyApi(parts: {
   };
 }
 
-/** A million deliveries of one run. */
+/** With 10,000 deliveries for each trace: a million deliveries of one run. */
 const MOST_TRACES = 100;
 
-/** The trace that a run goes on in, when it is not in the one that it began with any more. */
+/** Links to the trace in which a run continues, when that is not its first trace any more. */
 function linksOf(run: {
   readonly snapshot: Pick<ActorSnapshot, 'trace'>;
   readonly state: { readonly trace_id?: string | undefined };
@@ -109,7 +109,7 @@ type Run = Extract<WhyLink, { kind: 'execution' | 'workflow' | 'child' | 'judge'
 const isRun = (link: WhyLink): link is Run =>
   link.kind === 'execution' || link.kind === 'workflow' || link.kind === 'child' || link.kind === 'judge';
 
-/** Says a chain as one English sentence. A chain that begins with no run says what kept the run from being read. */
+/** Writes a chain as one English sentence. A chain that begins with no run says why the run could not be read. */
 export function sentenceOf(chain: readonly WhyLink[], id: string, waiting: boolean): string {
   const [first, ...rest] = chain;
   if (first === undefined || !isRun(first)) {
@@ -129,11 +129,13 @@ const VERBS: Readonly<Record<string, string>> = {
 
 const verbOf = ({ status }: Run): string => VERBS[status ?? ''] ?? 'ended';
 
-/** What is behind a completed run is the error of its last state: its outcome is `failed`. */
+/** The cause behind a completed run is the error of its last state: its outcome is `failed`. */
 const endOf = (run: Run, isLast: boolean): string =>
   run.status === 'completed' && !isLast ? 'ended as failed' : verbOf(run);
 
-/** `Run 12ab… waits in state review for approval 77…`: what is waited for, cause behind cause, in one clause a run. */
+/**
+ * `Run 12ab… waits in state review for approval 77…`: the awaited thing, then cause after cause, in one clause for each run.
+ */
 function waitingSentence(first: Run, rest: readonly WhyLink[]): string {
   let text = `Run ${short(first.id ?? '')} waits${placeOf(first)}`;
   let hasCause = false;
@@ -153,7 +155,7 @@ function waitingSentence(first: Run, rest: readonly WhyLink[]): string {
   return `${text}.`;
 }
 
-/** Behind its run, which names the iteration, an attempt is its error alone. */
+/** After its run, which names the iteration, an attempt is shown by its error alone. */
 const errorOf = ({ id, reason }: LinkOf<'attempt'>, before: WhyLink): string =>
   isRun(before) && String(before.iteration) === id ? reason.replace(`iteration ${id} failed with `, '') : reason;
 

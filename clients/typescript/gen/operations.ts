@@ -896,7 +896,7 @@ export type MessageChain = {
     /** Distance from the message that was asked for. */
     readonly depth: number;
   })[];
-  /** There is more behind the depth, or beyond 1,000 messages. */
+  /** More messages exist beyond the depth, or beyond 1,000 messages. */
   readonly cut: boolean;
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
@@ -2094,13 +2094,13 @@ export interface SvcClient {
       /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<DeployedAgent>;
-    /** Pause or archive an agent, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`) */
+    /** Pause or archive an agent, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`) */
     setStatus(input: {
       /** UUID or name of an agent. */
       readonly id: string;
       readonly body: StatusRequest;
     }, options?: CallOptions): Promise<Agent>;
-    /** Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/agents/{id}`) */
+    /** Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and continue. (`DELETE /v1/agents/{id}`) */
     delete(input: {
       /** Acts even while executions of it run; they continue. Without a value it is true. */
       readonly force?: "" | "true" | "false";
@@ -2324,13 +2324,13 @@ export interface SvcClient {
       /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
     }, options?: CallOptions): Promise<DeployedWorkflow>;
-    /** Pause or archive a workflow, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`) */
+    /** Pause or archive a workflow, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`) */
     setStatus(input: {
       /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
       readonly body: StatusRequest;
     }, options?: CallOptions): Promise<Workflow>;
-    /** Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/workflows/{name}`) */
+    /** Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and continue. (`DELETE /v1/workflows/{name}`) */
     delete(input: {
       /** Acts even while executions of it run; they continue. Without a value it is true. */
       readonly force?: "" | "true" | "false";
@@ -2561,7 +2561,7 @@ export interface SvcClient {
       /** Same as `next_page_token`; absent at the end. A page with few matches may be short and have it. */
       readonly next?: string;
     }>;
-    /** Start a new run from a message of another one. What is before the message comes from the record, and no effect that had ended is repeated; what was open is opened again, and from then on the run is live. Without changes it goes on as the original did. It counts as a start. A run that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md. (`POST /v1/runs/{id}/fork`) */
+    /** Start a new run from a message of another one. Everything before the message comes from the record, and no ended effect is repeated; open work is opened again, and from then on the run is live. Without changes it continues as the original did. It counts as a start. A run that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md. (`POST /v1/runs/{id}/fork`) */
     fork(input: {
       /** UUID */
       readonly id: string;
@@ -2597,7 +2597,7 @@ export interface SvcClient {
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
-    /** Show a pending approval request. One that is unknown, expired or resolved is answered with 200 and `error`. (`GET /v1/human-approvals/{id}`) */
+    /** Show a pending approval request. An unknown, expired or resolved one is answered with 200 and `error`. (`GET /v1/human-approvals/{id}`) */
     get(input: {
       /** UUID */
       readonly id: string;
@@ -2607,7 +2607,7 @@ export interface SvcClient {
       /** The request was not found or is completed. */
       readonly error: string;
     }>;
-    /** Approve what waits for a human (`POST /v1/human-approvals/{id}/approve`) */
+    /** Approve a pending approval request (`POST /v1/human-approvals/{id}/approve`) */
     approve(input: {
       /** UUID */
       readonly id: string;
@@ -2620,7 +2620,7 @@ export interface SvcClient {
       readonly status: "approved";
       readonly request_id: string;
     }>;
-    /** Reject what waits for a human (`POST /v1/human-approvals/{id}/reject`) */
+    /** Reject a pending approval request (`POST /v1/human-approvals/{id}/reject`) */
     reject(input: {
       /** UUID */
       readonly id: string;
@@ -2659,7 +2659,7 @@ export interface SvcClient {
       /** The workflow execution that was started. */
       readonly workflow_execution_id: string;
     }>;
-    /** Show what became of a stimulus (`GET /v1/stimuli/{id}`) */
+    /** Show a stimulus with its outcome (`GET /v1/stimuli/{id}`) */
     get(input: {
       /** UUID */
       readonly id: string;
@@ -2668,12 +2668,12 @@ export interface SvcClient {
     listRoutes(options?: CallOptions): Promise<{
       readonly routes: readonly (StimulusRoute)[];
     }>;
-    /** Route a source to a workflow, instead of where it went before (`PUT /v1/stimuli/routes/{source}`) */
+    /** Route a source to a workflow; replaces an earlier route (`PUT /v1/stimuli/routes/{source}`) */
     putRoute(input: {
       readonly source: string;
       readonly workflow: string;
     }, options?: CallOptions): Promise<StimulusRoute>;
-    /** Remove a direct route. One of the settings of the node is 409: it is removed there. (`DELETE /v1/stimuli/routes/{source}`) */
+    /** Remove a direct route. A route from the settings of the node is 409: remove it there. (`DELETE /v1/stimuli/routes/{source}`) */
     removeRoute(input: {
       readonly source: string;
     }, options?: CallOptions): Promise<{
@@ -2738,7 +2738,7 @@ export interface SvcClient {
     }>;
   };
   readonly patterns: {
-    /** Find or list learned patterns. With error_signature what solved errors like it, best first; without it all, strongest first. (`GET /v1/cortex/patterns`) */
+    /** Find or list learned patterns. With error_signature: solutions of similar errors, best first. Without it: all patterns, strongest first. (`GET /v1/cortex/patterns`) */
     list(input?: {
       /** Error to find solutions for; absent: all patterns are listed. */
       readonly error_signature?: string;
@@ -2767,7 +2767,7 @@ export interface SvcClient {
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
-    /** Store an error and what solved it. A pattern that means the same is counted once more instead. (`POST /v1/cortex/patterns`) */
+    /** Store an error and its solution. An equivalent pattern is counted once more instead. (`POST /v1/cortex/patterns`) */
     store(input: {
       readonly error_signature: string;
       readonly error_type: string;
@@ -2793,7 +2793,7 @@ export interface SvcClient {
     me(options?: CallOptions): Promise<Me>;
   };
   readonly apiKeys: {
-    /** Make an API key. It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once. (`POST /v1/api-keys`) */
+    /** Create an API key. It acts as the user who created it, with that user’s present rights, within its scopes. The key is shown in this answer only. (`POST /v1/api-keys`) */
     create(input: {
       /** Purpose. */
       readonly name: string;
@@ -2839,12 +2839,12 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ApiKey>;
-    /** Revoke an API key, on every node within a second. What the key made is worth nothing with it. (`DELETE /v1/api-keys/{id}`) */
+    /** Revoke an API key, on every node within a second. Keys that it created are revoked with it. (`DELETE /v1/api-keys/{id}`) */
     revoke(input: {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<ApiKey>;
-    /** Say whether a text is a live API key of the tenant (`POST /v1/api-keys/validate`) */
+    /** Check whether a text is a live API key of the tenant (`POST /v1/api-keys/validate`) */
     validate(input: {
       readonly key: string;
     }, options?: CallOptions): Promise<{
@@ -2875,7 +2875,7 @@ export interface SvcClient {
     putOverride(input: {
       readonly body: RateOverrideRequest;
     }, options?: CallOptions): Promise<RateOverride>;
-    /** Take back the rates that were set for a user or a tenant (`DELETE /v1/admin/rate-limits/overrides`) */
+    /** Remove the rates that were set for a user or a tenant (`DELETE /v1/admin/rate-limits/overrides`) */
     removeOverride(input: {
       /** Tenant slug. */
       readonly tenant: string;
@@ -2886,9 +2886,9 @@ export interface SvcClient {
       readonly subject: string | null;
       readonly deleted: true;
     }>;
-    /** What the caller used of its rate limits (`GET /v1/user/rate-limits/usage`) */
+    /** Show how much the caller used of its rate limits (`GET /v1/user/rate-limits/usage`) */
     ownUsage(options?: CallOptions): Promise<RateUsage>;
-    /** What a user used of its rate limits (`GET /v1/admin/rate-limits/usage`) */
+    /** Show how much a user used of its rate limits (`GET /v1/admin/rate-limits/usage`) */
     usage(input: {
       /** Tenant slug. */
       readonly tenant: string;
@@ -2919,7 +2919,7 @@ export interface SvcClient {
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
     }, options?: CallOptions): Promise<Secret>;
-    /** Create or rotate a secret. The value there was is kept as an earlier version. (`PUT /v1/secrets/{path}`) */
+    /** Create or rotate a secret. The previous value is kept as an earlier version. (`PUT /v1/secrets/{path}`) */
     put(input: {
       /** `db/password`, with `%2F` for each slash. */
       readonly path: string;
@@ -2947,7 +2947,7 @@ export interface SvcClient {
     rotate(options?: CallOptions): Promise<SecretKeys>;
   };
   readonly joinTokens: {
-    /** Make a join token. A node joins with it once, within the hour, by default. The token is shown this once. (`POST /v1/cluster/join-tokens`) */
+    /** Create a join token. By default one node may join with it, within an hour. The token is shown in this answer only. (`POST /v1/cluster/join-tokens`) */
     create(input: {
       /** Node ids, also with `*` at the end; default any. */
       readonly names?: readonly (string)[];
@@ -2991,14 +2991,14 @@ export interface SvcClient {
       /** For `page_token`; absent at the end. */
       readonly next_page_token?: string;
     }>;
-    /** Revoke a join token. It lets no node in any more, and nodes that came in by it get no new node token. (`DELETE /v1/cluster/join-tokens/{id}`) */
+    /** Revoke a join token. No further node can join with it, and nodes that joined with it get no new node token. (`DELETE /v1/cluster/join-tokens/{id}`) */
     revoke(input: {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<JoinToken>;
   };
   readonly cluster: {
-    /** Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, over the members of now. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`) */
+    /** Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, for the present members. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`) */
     plan(input?: {
       /** Nodes that leave; may be repeated. */
       readonly without?: readonly (string)[];
@@ -3135,7 +3135,7 @@ export interface SvcClient {
         readonly reason: string | null;
       })[];
     }>;
-    /** Remove a managed provider of models. Calls that have begun end; later ones know its aliases no more. (`DELETE /v1/cluster/providers/{name}`) */
+    /** Remove a managed provider of models. Running calls finish; later calls do not find its aliases. (`DELETE /v1/cluster/providers/{name}`) */
     remove(input: {
       /** Name of a provider. */
       readonly name: string;
@@ -3194,7 +3194,7 @@ export interface SvcClient {
     }>;
   };
   readonly faults: {
-    /** Make a fault on purpose. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`) */
+    /** Inject a fault. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`) */
     inject(input: {
       readonly body: {
         readonly kind: "kill-actor";
@@ -3215,7 +3215,7 @@ export interface SvcClient {
         readonly ms: number;
       };
     }, options?: CallOptions): Promise<Fault>;
-    /** List the faults that were asked for, newest first, and count those that were done (`GET /v1/chaos/faults`) */
+    /** List the requested faults, newest first, with the numbers of injected ones (`GET /v1/chaos/faults`) */
     list(input?: {
       /** Maximum number of entries; default 50, at most 1000. */
       readonly limit?: number;
@@ -3354,7 +3354,7 @@ export interface SvcClient {
       /** W3C trace id. */
       readonly trace_id: string;
     }, options?: CallOptions): Promise<CriticalPath>;
-    /** Show where the time of a trace went (`GET /v1/traces/{trace_id}/summary`) */
+    /** Show how the time of a trace was spent (`GET /v1/traces/{trace_id}/summary`) */
     getSummary(input: {
       /** W3C trace id. */
       readonly trace_id: string;
@@ -3372,7 +3372,7 @@ export interface SvcClient {
     }, options?: CallOptions): Promise<Trace>;
   };
   readonly messages: {
-    /** Show a message and what became of it (`GET /v1/messages/{id}`) */
+    /** Show a message with its outcome (`GET /v1/messages/{id}`) */
     get(input: {
       /** Id of a message. */
       readonly id: string;
@@ -3398,7 +3398,7 @@ export interface SvcClient {
       /** UUID */
       readonly id: string;
     }, options?: CallOptions): Promise<RunRecording>;
-    /** Read what a recording keeps of an actor. Its state and events, then its deliveries with their messages, without secrets, page by page. (`GET /v1/actors/{kind}/{id}/recording`) */
+    /** Read the recorded lines of an actor. Its state and events, then its deliveries with their messages, without secrets, page by page. (`GET /v1/actors/{kind}/{id}/recording`) */
     actor(input: {
       readonly next?: string;
       readonly kind: string;

@@ -422,7 +422,7 @@ class AsyncAgentsApi:
         body: StatusRequest,
         options: Optional[CallOptions] = None,
     ) -> Agent:
-        """Pause or archive an agent, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`)"""
+        """Pause or archive an agent, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`)"""
         # id: UUID or name of an agent.
         answer: Agent = await self._sender.json(AGENTS_SET_STATUS, {"id": id, "body": body}, ("id", "body", ), options)
         return answer
@@ -434,7 +434,7 @@ class AsyncAgentsApi:
         force: Optional[Literal['', 'true', 'false']] = None,
         options: Optional[CallOptions] = None,
     ) -> AgentsDeleteAnswer:
-        """Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/agents/{id}`)"""
+        """Delete an agent with all its versions. Refused while executions of it run, unless forced: those keep their manifest and continue. (`DELETE /v1/agents/{id}`)"""
         # force: Acts even while executions of it run; they continue. Without a value it is true.
         # id: UUID or name of an agent.
         answer: AgentsDeleteAnswer = await self._sender.json(AGENTS_DELETE, {"force": force, "id": id}, ("id", ), options)
@@ -733,7 +733,7 @@ class AsyncWorkflowsApi:
         body: StatusRequest,
         options: Optional[CallOptions] = None,
     ) -> Workflow:
-        """Pause or archive a workflow, or put it back into service. Executions that run go on. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`)"""
+        """Pause or archive a workflow, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`)"""
         # name: Name or UUID; a name is looked up in the scopes user, tenant, global, in this order.
         answer: Workflow = await self._sender.json(WORKFLOWS_SET_STATUS, {"name": name, "body": body}, ("name", "body", ), options)
         return answer
@@ -745,7 +745,7 @@ class AsyncWorkflowsApi:
         force: Optional[Literal['', 'true', 'false']] = None,
         options: Optional[CallOptions] = None,
     ) -> WorkflowsDeleteAnswer:
-        """Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and go on. (`DELETE /v1/workflows/{name}`)"""
+        """Delete a workflow with all its versions. Refused while executions of it run, unless forced: those keep their manifest and continue. (`DELETE /v1/workflows/{name}`)"""
         # force: Acts even while executions of it run; they continue. Without a value it is true.
         # name: Name or UUID; a name is looked up in the scopes user, tenant, global, in this order.
         answer: WorkflowsDeleteAnswer = await self._sender.json(WORKFLOWS_DELETE, {"force": force, "name": name}, ("name", ), options)
@@ -1017,7 +1017,7 @@ class AsyncRunsApi:
         reason: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> ForkedRun:
-        """Start a new run from a message of another one. What is before the message comes from the record, and no effect that had ended is repeated; what was open is opened again, and from then on the run is live. Without changes it goes on as the original did. It counts as a start. A run that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md. (`POST /v1/runs/{id}/fork`)"""
+        """Start a new run from a message of another one. Everything before the message comes from the record, and no ended effect is repeated; open work is opened again, and from then on the run is live. Without changes it continues as the original did. It counts as a start. A run that had ended at the message is 409; changes that do not fit are 422: docs/guides/fork.md. (`POST /v1/runs/{id}/fork`)"""
         # id: UUID
         # message_id: Message of the run, after which the fork is live. Default: the last one after which it had not ended.
         # input: Another input: a text of an execution; of a workflow run, members that replace those of the original.
@@ -1055,7 +1055,7 @@ class AsyncApprovalsApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> Union[ApprovalsGetAnswerRequest, ApprovalsGetAnswerError]:
-        """Show a pending approval request. One that is unknown, expired or resolved is answered with 200 and `error`. (`GET /v1/human-approvals/{id}`)"""
+        """Show a pending approval request. An unknown, expired or resolved one is answered with 200 and `error`. (`GET /v1/human-approvals/{id}`)"""
         # id: UUID
         answer: Union[ApprovalsGetAnswerRequest, ApprovalsGetAnswerError] = await self._sender.json(APPROVALS_GET, {"id": id}, ("id", ), options)
         return answer
@@ -1067,7 +1067,7 @@ class AsyncApprovalsApi:
         body: Union[ApprovalsApproveBody1, None],
         options: Optional[CallOptions] = None,
     ) -> ApprovalsApproveAnswer:
-        """Approve what waits for a human (`POST /v1/human-approvals/{id}/approve`)"""
+        """Approve a pending approval request (`POST /v1/human-approvals/{id}/approve`)"""
         # id: UUID
         answer: ApprovalsApproveAnswer = await self._sender.json(APPROVALS_APPROVE, {"id": id, "body": body}, ("id", "body", ), options)
         return answer
@@ -1080,7 +1080,7 @@ class AsyncApprovalsApi:
         rejected_by: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> ApprovalsRejectAnswer:
-        """Reject what waits for a human (`POST /v1/human-approvals/{id}/reject`)"""
+        """Reject a pending approval request (`POST /v1/human-approvals/{id}/reject`)"""
         # id: UUID
         # reason: `{{human.feedback}}` of the workflow.
         answer: ApprovalsRejectAnswer = await self._sender.json(APPROVALS_REJECT, {"id": id, "reason": reason, "rejected_by": rejected_by}, ("id", "reason", ), options)
@@ -1127,7 +1127,7 @@ class AsyncStimuliApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> Stimulus:
-        """Show what became of a stimulus (`GET /v1/stimuli/{id}`)"""
+        """Show a stimulus with its outcome (`GET /v1/stimuli/{id}`)"""
         # id: UUID
         answer: Stimulus = await self._sender.json(STIMULI_GET, {"id": id}, ("id", ), options)
         return answer
@@ -1148,7 +1148,7 @@ class AsyncStimuliApi:
         workflow: str,
         options: Optional[CallOptions] = None,
     ) -> StimulusRoute:
-        """Route a source to a workflow, instead of where it went before (`PUT /v1/stimuli/routes/{source}`)"""
+        """Route a source to a workflow; replaces an earlier route (`PUT /v1/stimuli/routes/{source}`)"""
         answer: StimulusRoute = await self._sender.json(STIMULI_PUT_ROUTE, {"source": source, "workflow": workflow}, ("source", "workflow", ), options)
         return answer
 
@@ -1158,7 +1158,7 @@ class AsyncStimuliApi:
         source: str,
         options: Optional[CallOptions] = None,
     ) -> StimuliRemoveRouteAnswer:
-        """Remove a direct route. One of the settings of the node is 409: it is removed there. (`DELETE /v1/stimuli/routes/{source}`)"""
+        """Remove a direct route. A route from the settings of the node is 409: remove it there. (`DELETE /v1/stimuli/routes/{source}`)"""
         answer: StimuliRemoveRouteAnswer = await self._sender.json(STIMULI_REMOVE_ROUTE, {"source": source}, ("source", ), options)
         return answer
 
@@ -1256,7 +1256,7 @@ class AsyncPatternsApi:
         page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> PatternsListAnswer:
-        """Find or list learned patterns. With error_signature what solved errors like it, best first; without it all, strongest first. (`GET /v1/cortex/patterns`)"""
+        """Find or list learned patterns. With error_signature: solutions of similar errors, best first. Without it: all patterns, strongest first. (`GET /v1/cortex/patterns`)"""
         # error_signature: Error to find solutions for; absent: all patterns are listed.
         # error_type: Only this type, ignoring case.
         # min_success_score: Minimum success rate, 0 to 1. Applies only with error_signature.
@@ -1277,7 +1277,7 @@ class AsyncPatternsApi:
         tags: Optional[List[str]] = None,
         options: Optional[CallOptions] = None,
     ) -> PatternsStoreAnswer:
-        """Store an error and what solved it. A pattern that means the same is counted once more instead. (`POST /v1/cortex/patterns`)"""
+        """Store an error and its solution. An equivalent pattern is counted once more instead. (`POST /v1/cortex/patterns`)"""
         answer: PatternsStoreAnswer = await self._sender.json(PATTERNS_STORE, {"error_signature": error_signature, "error_type": error_type, "error_message": error_message, "solution_approach": solution_approach, "solution_code": solution_code, "tags": tags}, ("error_signature", "error_type", "solution_approach", ), options)
         return answer
 
@@ -1323,7 +1323,7 @@ class AsyncApiKeysApi:
         expires_in: Optional[int] = None,
         options: Optional[CallOptions] = None,
     ) -> ApiKeysCreateAnswer:
-        """Make an API key. It acts as its maker, with the rights of this moment, within its scopes. The key is shown this once. (`POST /v1/api-keys`)"""
+        """Create an API key. It acts as the user who created it, with that user’s present rights, within its scopes. The key is shown in this answer only. (`POST /v1/api-keys`)"""
         # name: Purpose.
         # scopes: Default: `*`. Of *, agents:*, agents:read, agents:write, approvals:*, approvals:read, approvals:write, audit:*, audit:read, audit:write, cluster:*, cluster:read, cluster:write, executions:*, executions:read, executions:write, keys:*, keys:read, keys:write, limits:*, limits:read, limits:write, patterns:*, patterns:read, patterns:write, secrets:*, secrets:read, secrets:write, stimuli:*, stimuli:read, stimuli:write, system:*, system:read, system:write, tools:*, tools:read, tools:call, volumes:*, volumes:read, volumes:write, workflows:*, workflows:read, workflows:write; `*` is everything but keys:write.
         # expires_in: Seconds from now; default 90 days.
@@ -1364,7 +1364,7 @@ class AsyncApiKeysApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> ApiKey:
-        """Revoke an API key, on every node within a second. What the key made is worth nothing with it. (`DELETE /v1/api-keys/{id}`)"""
+        """Revoke an API key, on every node within a second. Keys that it created are revoked with it. (`DELETE /v1/api-keys/{id}`)"""
         # id: UUID
         answer: ApiKey = await self._sender.json(API_KEYS_REVOKE, {"id": id}, ("id", ), options)
         return answer
@@ -1375,7 +1375,7 @@ class AsyncApiKeysApi:
         key: str,
         options: Optional[CallOptions] = None,
     ) -> ApiKeysValidateAnswer:
-        """Say whether a text is a live API key of the tenant (`POST /v1/api-keys/validate`)"""
+        """Check whether a text is a live API key of the tenant (`POST /v1/api-keys/validate`)"""
         answer: ApiKeysValidateAnswer = await self._sender.json(API_KEYS_VALIDATE, {"key": key}, ("key", ), options)
         return answer
 
@@ -1420,7 +1420,7 @@ class AsyncRateLimitsApi:
         subject: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> RateLimitsRemoveOverrideAnswer:
-        """Take back the rates that were set for a user or a tenant (`DELETE /v1/admin/rate-limits/overrides`)"""
+        """Remove the rates that were set for a user or a tenant (`DELETE /v1/admin/rate-limits/overrides`)"""
         # tenant: Tenant slug.
         # subject: Without it the rates are those of each user of the tenant.
         answer: RateLimitsRemoveOverrideAnswer = await self._sender.json(RATE_LIMITS_REMOVE_OVERRIDE, {"tenant": tenant, "subject": subject}, ("tenant", ), options)
@@ -1431,7 +1431,7 @@ class AsyncRateLimitsApi:
         *,
         options: Optional[CallOptions] = None,
     ) -> RateUsage:
-        """What the caller used of its rate limits (`GET /v1/user/rate-limits/usage`)"""
+        """Show how much the caller used of its rate limits (`GET /v1/user/rate-limits/usage`)"""
         answer: RateUsage = await self._sender.json(RATE_LIMITS_OWN_USAGE, {}, (), options)
         return answer
 
@@ -1444,7 +1444,7 @@ class AsyncRateLimitsApi:
         kind: Optional[Literal['tenant_user', 'consumer', 'service_account', 'operator', 'local']] = None,
         options: Optional[CallOptions] = None,
     ) -> RateUsage:
-        """What a user used of its rate limits (`GET /v1/admin/rate-limits/usage`)"""
+        """Show how much a user used of its rate limits (`GET /v1/admin/rate-limits/usage`)"""
         # tenant: Tenant slug.
         # subject: Subject of the user’s token.
         # tier: Tier of the user, by which the limits are shown.
@@ -1491,7 +1491,7 @@ class AsyncSecretsApi:
         expect: Optional[Literal['absent', 'present', 'any']] = None,
         options: Optional[CallOptions] = None,
     ) -> Secret:
-        """Create or rotate a secret. The value there was is kept as an earlier version. (`PUT /v1/secrets/{path}`)"""
+        """Create or rotate a secret. The previous value is kept as an earlier version. (`PUT /v1/secrets/{path}`)"""
         # path: `db/password`, with `%2F` for each slash.
         # value: Write-only: no route returns it.
         # expect: What must exist before: `absent` only creates, `present` only rotates.
@@ -1550,7 +1550,7 @@ class AsyncJoinTokensApi:
         expires_in: Optional[int] = None,
         options: Optional[CallOptions] = None,
     ) -> JoinTokensCreateAnswer:
-        """Make a join token. A node joins with it once, within the hour, by default. The token is shown this once. (`POST /v1/cluster/join-tokens`)"""
+        """Create a join token. By default one node may join with it, within an hour. The token is shown in this answer only. (`POST /v1/cluster/join-tokens`)"""
         # names: Node ids, also with `*` at the end; default any.
         # tags: Tags that the node may register with; default: none.
         # addresses: Addresses at which the node may be reached: IP addresses, networks, host names; default: the address it calls from.
@@ -1581,7 +1581,7 @@ class AsyncJoinTokensApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> JoinToken:
-        """Revoke a join token. It lets no node in any more, and nodes that came in by it get no new node token. (`DELETE /v1/cluster/join-tokens/{id}`)"""
+        """Revoke a join token. No further node can join with it, and nodes that joined with it get no new node token. (`DELETE /v1/cluster/join-tokens/{id}`)"""
         # id: UUID
         answer: JoinToken = await self._sender.json(JOIN_TOKENS_REVOKE, {"id": id}, ("id", ), options)
         return answer
@@ -1598,7 +1598,7 @@ class AsyncClusterApi:
         join: Optional[List[str]] = None,
         options: Optional[CallOptions] = None,
     ) -> ClusterPlan:
-        """Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, over the members of now. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`)"""
+        """Show what would happen if nodes left or joined; changes nothing. Uses the assignment that the nodes compute, for the present members. Joining nodes get made-up ids: which partitions move to a real node depends on its id, their number hardly does. Runs are those of the caller’s tenant. (`GET /v1/cluster/plan`)"""
         # without: Nodes that leave; may be repeated.
         # join: Nodes that join, as `tags=gpu,count=2`; may be repeated. Keys: tags (several: `tags=gpu,a100`), count, role (worker, hybrid, controller), weight.
         answer: ClusterPlan = await self._sender.json(CLUSTER_PLAN, {"without": without, "join": join}, (), options)
@@ -1705,7 +1705,7 @@ class AsyncModelProvidersApi:
         name: str,
         options: Optional[CallOptions] = None,
     ) -> ModelProvidersRemoveAnswer:
-        """Remove a managed provider of models. Calls that have begun end; later ones know its aliases no more. (`DELETE /v1/cluster/providers/{name}`)"""
+        """Remove a managed provider of models. Running calls finish; later calls do not find its aliases. (`DELETE /v1/cluster/providers/{name}`)"""
         # name: Name of a provider.
         answer: ModelProvidersRemoveAnswer = await self._sender.json(MODEL_PROVIDERS_REMOVE, {"name": name}, ("name", ), options)
         return answer
@@ -1754,7 +1754,7 @@ class AsyncFaultsApi:
         body: Union[FaultsInjectBody1, FaultsInjectBody2, FaultsInjectBody3, FaultsInjectBody4],
         options: Optional[CallOptions] = None,
     ) -> Fault:
-        """Make a fault on purpose. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`)"""
+        """Inject a fault. Only where `spec.chaos` is on, for actors of the tenants it names; nodes need `svc-system` among them. (`POST /v1/chaos/faults`)"""
         answer: Fault = await self._sender.json(FAULTS_INJECT, {"body": body}, ("body", ), options)
         return answer
 
@@ -1765,7 +1765,7 @@ class AsyncFaultsApi:
         page_token: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> FaultsListAnswer:
-        """List the faults that were asked for, newest first, and count those that were done (`GET /v1/chaos/faults`)"""
+        """List the requested faults, newest first, with the numbers of injected ones (`GET /v1/chaos/faults`)"""
         # limit: Maximum number of entries; default 50, at most 1000.
         # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
         answer: FaultsListAnswer = await self._sender.json(FAULTS_LIST, {"limit": limit, "page_token": page_token}, (), options)
@@ -1954,7 +1954,7 @@ class AsyncTracesApi:
         trace_id: str,
         options: Optional[CallOptions] = None,
     ) -> TraceSummary:
-        """Show where the time of a trace went (`GET /v1/traces/{trace_id}/summary`)"""
+        """Show how the time of a trace was spent (`GET /v1/traces/{trace_id}/summary`)"""
         # trace_id: W3C trace id.
         answer: TraceSummary = await self._sender.json(TRACES_GET_SUMMARY, {"trace_id": trace_id}, ("trace_id", ), options)
         return answer
@@ -1987,7 +1987,7 @@ class AsyncMessagesApi:
         id: str,
         options: Optional[CallOptions] = None,
     ) -> Message:
-        """Show a message and what became of it (`GET /v1/messages/{id}`)"""
+        """Show a message with its outcome (`GET /v1/messages/{id}`)"""
         # id: Id of a message.
         answer: Message = await self._sender.json(MESSAGES_GET, {"id": id}, ("id", ), options)
         return answer
@@ -2042,7 +2042,7 @@ class AsyncRecordingsApi:
         next: Optional[str] = None,
         options: Optional[CallOptions] = None,
     ) -> ActorRecording:
-        """Read what a recording keeps of an actor. Its state and events, then its deliveries with their messages, without secrets, page by page. (`GET /v1/actors/{kind}/{id}/recording`)"""
+        """Read the recorded lines of an actor. Its state and events, then its deliveries with their messages, without secrets, page by page. (`GET /v1/actors/{kind}/{id}/recording`)"""
         answer: ActorRecording = await self._sender.json(RECORDINGS_ACTOR, {"next": next, "kind": kind, "id": id}, ("kind", "id", ), options)
         return answer
 

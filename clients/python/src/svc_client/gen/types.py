@@ -888,7 +888,7 @@ class MessageChain(TypedDict):
     message_id: "str"
     # The last attempt of each message, nearest first.
     deliveries: "List[MessageChainDeliveriesItem]"
-    # There is more behind the depth, or beyond 1,000 messages.
+    # More messages exist beyond the depth, or beyond 1,000 messages.
     cut: "bool"
     # ISO 8601: retention removed what is older. Absent when nothing was removed.
     kept_from: "NotRequired[str]"
