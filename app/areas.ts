@@ -56,7 +56,7 @@ type ClusterPorts = 'cluster' | 'joinTokens' | 'providers' | 'chaos';
 
 export type Areas = Awaited<ReturnType<typeof openAreas>>;
 
-/** Opens the catalogs and use cases over the runtime: what transports and effects call. */
+/** Opens the catalogs and use cases over the runtime, for transports and effects. */
 export async function openAreas(parts: AreasParts) {
   const { context, stores, signing, audit, callers, effects, runtime, admission } = parts;
   const { documents } = stores;
@@ -207,7 +207,7 @@ export async function openLists(documents: Documents) {
   };
 }
 
-/** Opens what starts of callers are checked against: idempotency keys and running limits. */
+/** Opens the checks of callers' starts: idempotency keys and running limits. */
 async function openStartLimits(
   { context, stores, runtime, callers }: AreasParts,
   executions: ExecutionApi,

@@ -12,7 +12,7 @@ import { CHAINS, type ChainDocument, Statements } from '../security/audit/statem
 import type { Signing } from './fleet.ts';
 import type { NodeContext } from './node-context.ts';
 
-/** How long a stop waits for the audit: first for the last entries, then for what is sent and signed about them. */
+/** How long a stop waits for the audit: first for the last entries, then for sending and signing them. */
 const CLOSE_WAIT_MS = 3_000;
 
 const ENTRIES_WAIT_MS = 2_000;
@@ -20,7 +20,7 @@ const ENTRIES_WAIT_MS = 2_000;
 export interface Audit {
   readonly operations: OperationAudit;
   readonly reader: AuditReader;
-  /** Records what happens beside calls, such as a storage event. */
+  /** Records an event that is no call, such as a storage event. */
   occurred(occurrence: Occurrence): void;
   close(): Promise<void>;
 }

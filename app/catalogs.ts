@@ -31,7 +31,7 @@ export async function inUseOf(documents: Documents): Promise<InUse> {
   };
 }
 
-/** The quota of agents: `spec.rate_limits`, overridden by what operators set. */
+/** The quota of agents: `spec.rate_limits`, overridden by operators' rates. */
 export const agentQuota = (
   { rate_limits }: Pick<NodeSettings, 'rate_limits'>,
   overrides?: OverridesOf,
@@ -39,7 +39,7 @@ export const agentQuota = (
   most: async (identity) => countBound(rate_limits, identity, 'agents', await overrides?.of(identity)),
 });
 
-/** What a deploy compares the sizes of volumes with. */
+/** The limits with which a deploy compares the sizes of volumes. */
 export const knownStorage = ({ storage }: Pick<NodeSettings, 'storage'>): KnownStorage => ({
   maxSizeLimitMb: storage.max_size_limit_mb,
   enforcesSize: storage.local_host.quota === 'image',

@@ -28,8 +28,8 @@ import { openTools } from './tools.ts';
 export type Effects = Awaited<ReturnType<typeof openEffects>>;
 
 /**
- * Opens all effects, which are all that reaches outside of the process: models, programs, commands, containers,
- * volumes, starts of children.
+ * Opens all effects. Only they reach outside of the process: models, programs, commands, containers, volumes, starts of
+ * children.
  */
 export async function openEffects(parts: EffectsParts) {
   await using opened = new AsyncDisposableStack();
@@ -42,9 +42,9 @@ export async function openEffects(parts: EffectsParts) {
   opened.defer(startVolumeSweep({ store: volumes.store, everyMs: sweepEveryMs(settings), clock, warn }));
   const ended = (tenant: string, id: string): Promise<boolean> => areas.ended(tenant, id);
   opened.defer(startWorkspaceSweep({ workspaces, ended, clock, warn }));
-  // The test of the sandbox is programs that run: they run while the rest of the node is opened.
+  // The test of the sandbox runs programs, while the rest of the node is opened.
   const view = openHostPrograms(context);
-  // `checked` throws its error. Awaited here too, so that the error is never one that nothing handles.
+  // `checked` throws its error. It is awaited here too, so that the error is never an unhandled rejection.
   const tested = view.then(
     () => {},
     () => {},
@@ -80,13 +80,13 @@ export async function openEffects(parts: EffectsParts) {
     gates: host.gates,
     granter: tools.granter,
     runsImages: containers.engine !== null,
-    /** Throws what is wrong with the sandbox. Call it before the node serves. */
+    /** Throws the fault of the sandbox. Call it before the node serves. */
     checked: async () => void (await view),
     close: () => running.disposeAsync(),
   };
 }
 
-/** What programs, commands and tools on this host share. */
+/** Parts that programs, commands and tools on this host share. */
 interface HostParts {
   /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
@@ -197,8 +197,8 @@ const SETTING = 'spec.runtime.host_commands.sandbox';
 const INSTALL = 'install bubblewrap (apt-get install bubblewrap, apk add bubblewrap) and let this user make namespaces';
 
 /**
- * Opens the way in which this node runs commands and programs on the host: in a sandbox, or without one where the
- * settings allow that, with a warning in the log. Throws `invalid_config` when a sandbox is needed and there is none.
+ * Prepares commands and programs on the host: in a sandbox, or without one where the settings allow that, with a warning in the
+ * log. Throws `invalid_config` when a sandbox is needed and there is none.
  */
 async function openHostPrograms({ settings, dataDir, workspaces, logger }: NodeContext): Promise<ProgramView | null> {
   const { runtime, iam, storage, stores } = settings;

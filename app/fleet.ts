@@ -50,7 +50,7 @@ export function openModels(context: NodeContext) {
   };
   return {
     targets,
-    /** Uses these beside the node's own; returns what the node can run with them. */
+    /** Uses these providers besides the node's own; returns the capabilities of the node with them. */
     manage(providers: readonly ManagedProvider[]): readonly string[] {
       const usable = providers.filter(isUsable);
       targets.manage(usable);

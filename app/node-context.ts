@@ -13,7 +13,7 @@ import { createFileSecrets } from '../security/file-secrets.ts';
 import { standardErrorLog, textLines } from './log/log-output.ts';
 import type { NodeInput } from './node.ts';
 
-/** What every part of the process may use: settings, directories, secrets, log, clock. */
+/** Shared parts of the process: settings, directories, secrets, log, clock. */
 export interface NodeContext {
   readonly settings: NodeSettings;
   readonly env: NodeInput['env'];

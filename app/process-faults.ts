@@ -21,7 +21,7 @@ export interface FaultParts {
 }
 
 export interface ProcessFaults {
-  /** Whether a fault happened. Then the process ends with an exit code other than 0 in any case. */
+  /** Whether a fault happened. The process then ends with an exit code other than 0. */
   readonly came: boolean;
 }
 

@@ -32,8 +32,8 @@ export function recordedSettings({ builtin_dispatchers, workflow, cluster }: Tur
 }
 
 /**
- * Decides about tool calls in turns of actors. It is the same on every node of one version, since what differs between
- * nodes is in the grants.
+ * Decides about tool calls in turns of actors. It is the same on every node of one version; differences between nodes are in
+ * the grants.
  */
 export const toolPolicy = (settings: Pick<TurnSettings, 'builtin_dispatchers'>): ToolPolicy =>
   createToolPolicy({ contracts: TOOL_CONTRACTS, ceilings: commandCeilings(settings.builtin_dispatchers) });

@@ -59,7 +59,7 @@ function keysOf(documents: Documents): (tenant: string, addresses: readonly Addr
 
 type Dependents = (tenant: string, addresses: readonly Address[]) => Promise<ReadonlySet<Address>>;
 
-/** Finds ended runs that something running depends on: a child, a question to a human, a tool session. */
+/** Finds ended runs on which something running depends: a child, a question to a human, a tool session. */
 function dependents(documents: Documents): Dependents {
   const opened = (spec: CollectionSpec) => new Lazy(() => documents.collection<StoredDocument>(spec));
   const [executions, approvals, sessions] = [opened(EXECUTIONS), opened(APPROVALS), opened(TOOL_SESSIONS)];

@@ -102,7 +102,7 @@ async function openSecrets(
     secrets: secretStore,
     secretStore,
     secretKeys,
-    // Nodes of a fleet must be able to read what others encrypt from now on.
+    // Nodes of a fleet must be able to read texts that others encrypt from now on.
     payloadKeys: payloadKeys.encryptsAny || !isAlone || (await hasPayloadKeys(documents)) ? payloadKeys : null,
     notes: moved === null || moved === 0 ? [] : [`${moved} secrets in files were moved to the store, encrypted`],
     async close() {
@@ -119,7 +119,7 @@ const withoutKeys = async (): Promise<never> => {
   throw new SvcError('failed_precondition', why);
 };
 
-/** The keys of a fleet that has none. */
+/** The key source of a fleet without one. */
 const NO_KEYS: SecretKeys = { view: withoutKeys, rotate: withoutKeys };
 
 /** The key source of the settings; null for a fleet without one. */
@@ -157,8 +157,8 @@ export const withSecrets = (context: NodeContext, secrets: Secrets): NodeContext
 export const addSecretKey = (path: string): Promise<number> => addKeyVersion(resolve(path), Date.now());
 
 /**
- * The fields that lists of actors are searched by and that stay in plain (docs/operations/payload-encryption.md). The projector opens
- * these collections with their indexes only; those of other collections are the fields of their indexes.
+ * The fields by which lists of actors are searched and which stay in plain text (docs/operations/payload-encryption.md). The
+ * projector opens these collections with their indexes only; those of other collections are the fields of their indexes.
  */
 const SEARCHED = new Map(
   [EXECUTIONS, WORKFLOW_EXECUTIONS, APPROVALS, TOOL_SESSIONS, STIMULI].map((spec) => [spec.name, plainFields(spec)]),

@@ -20,7 +20,7 @@ import { keptLedger, type TraceParts } from '../usecases/traces/trace.ts';
 import { createTraceApi } from '../usecases/traces/traces.ts';
 import { recordedSettings, type TurnSettings } from './product-actors.ts';
 
-/** Where actors' timers and effects are read. */
+/** The store that has actors' timers and effects. */
 type WaitStore = Pick<ActorStore, 'openEffects' | 'effectRows' | 'effectBodies' | 'timersDue'>;
 
 interface TracesParts {
@@ -111,7 +111,7 @@ interface RecordingParts extends Pick<TracesParts, 'executions' | 'workflows'> {
   readonly settings: TurnSettings;
 }
 
-/** Opens what recordings of runs are made of. */
+/** Opens the reads for recordings of runs. */
 export function openRecordings({ runtime, store, settings, executions, workflows }: RecordingParts): RecordingApi {
   const { client, recorded, ledger } = runtime;
   const { registry, payloads, retry } = recorded;

@@ -102,12 +102,12 @@ export async function openWorkflowAreas(parts: WorkflowAreasParts) {
   };
 }
 
-/** Looks up what an actor waits for: the pool that serves it and its open effects. */
+/** Looks up waits of an actor: the pool that serves it and its open effects. */
 export interface Waits {
   poolOf(address: Address): Promise<string>;
-  /** Of these effects of an actor those that are not settled. */
+  /** Returns the unsettled ones of these effects of an actor. */
   effects(address: Address, ids: readonly string[]): Promise<readonly EffectRow[]>;
-  /** What blocks an effect of this node outside of the node. */
+  /** The external target that blocks an effect of this node. */
   heldBy(effectId: string): string | undefined;
 }
 

@@ -74,7 +74,10 @@ async function endBehind(
   }
   if (!signal.aborted) throw new SvcError('unavailable', 'the session ended without the record of the call');
   if (signal.reason instanceof SvcError) throw signal.reason;
-  throw new SvcError('cancelled', 'the caller stopped waiting; the call continues, and a repeat with its id returns the result');
+  throw new SvcError(
+    'cancelled',
+    'the caller stopped waiting; the call continues, and a repeat with its id returns the result',
+  );
 }
 
 function endIn({ name, payload }: ActorEvent): { readonly call: string; readonly result: CallResult } | null {

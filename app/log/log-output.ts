@@ -28,9 +28,9 @@ interface Part {
 }
 
 /**
- * Writes a node's log without ever blocking or ending the process. A line that cannot be written (full disk, reader
- * gone) and a line for which a slow reader leaves no room are dropped and counted. When writing works again, a line
- * with `dropped_lines` reports the count.
+ * Writes a node's log without ever blocking or ending the process. A line that cannot be written (full disk, reader gone) and a
+ * line for which a slow reader leaves no space are dropped and counted. When writing works again, a line with `dropped_lines`
+ * reports the count.
  */
 export class LogOutput {
   readonly #file: LogFile;
@@ -220,7 +220,7 @@ const LEVELS: Readonly<Record<number, string>> = {
   60: 'FATAL',
 };
 
-/** Where lines of a log go. */
+/** Output for the lines of a log. */
 interface LineOutput {
   write(line: string): void;
 }
@@ -230,7 +230,7 @@ export const textLines = (output: LineOutput): LineOutput => ({
   write: (line) => output.write(`${textOf(line)}\n`),
 });
 
-/** `2026-01-31T12:00:00.000Z WARN  a run failed event=run_ended run=…`; what is no JSON object stays as it is. */
+/** `2026-01-31T12:00:00.000Z WARN a run failed event=run_ended run=…`; a line that is not a JSON object stays unchanged. */
 function textOf(line: string): string {
   const fields = fieldsOf(line);
   if (fields === null) return line.trimEnd();
@@ -249,12 +249,12 @@ function fieldsOf(line: string): Readonly<Record<string, unknown>> | null {
     const value: unknown = JSON.parse(line);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
   } catch {
-    // Written by something else than the logger.
+    // The logger did not write this line.
     return null;
   }
 }
 
-/** Quoted where it would not be one word, so that a value cannot look like another field or line. */
+/** Quotes a value that is not one word, so that it cannot look like another field or line. */
 function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   return /^[\w.:/@+-]+$/.test(text) ? text : JSON.stringify(text);

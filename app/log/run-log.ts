@@ -12,8 +12,8 @@ const GATHER_MS = 200;
 const MOST_NAMED = 16;
 
 /**
- * Writes a line for what happens to runs on this node: start, retry, failure, end, takeover of partitions. Each names tenant,
- * run and trace, and never an input, an output or a secret. Passes everything on to `inner`, which counts it.
+ * Writes a line for each event of runs on this node: start, retry, failure, end, takeover of partitions. Each names tenant, run
+ * and trace, and never an input, an output or a secret. Passes everything on to `inner`, which counts it.
  */
 export class RunLog implements Meter {
   readonly #logger: Pick<Logger, 'info' | 'warn'>;
@@ -116,7 +116,7 @@ function runOf(address: Address): { readonly tenant: string; readonly run: strin
 const errorOf = (error: AttemptAbout['error']) =>
   error === null ? {} : { code: error.code, error: short(error.message) };
 
-/** Texts of errors may come from models and tools: what looks like a secret is taken out, and a long one is cut. */
+/** Masks possible secrets in the text of an error, which may come from models and tools, and cuts a long one. */
 function short(text: string): string {
   const shown = withoutSecrets(text);
   return shown.length > MOST_TEXT ? `${shown.slice(0, MOST_TEXT)}…` : shown;

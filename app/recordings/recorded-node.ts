@@ -33,25 +33,25 @@ import { openRecordings, openTraces } from '../traces.ts';
 import { openWhy, waitsOf } from '../workflow-areas.ts';
 import { recordedLines } from './recording-file.ts';
 
-/** Where a recording is shown. */
+/** The node that shows a recording. */
 export interface RecordedNode {
   readonly url: string;
   readonly head: RecordingHead;
   /** Actors of the file that this version cannot show. */
   readonly notShown: readonly NotShown[];
-  /** Ends it and removes what it kept. */
+  /** Ends it and removes its temporary files. */
   stop(): Promise<void>;
 }
 
-/** Names this process in what it writes. It joins no fleet. */
+/** Names this process in the data that it writes. It joins no fleet. */
 const NODE = 'recording';
 
 const NO_FLEET: ClusterStatus = { members: [], pools: [] };
 
 /**
- * Shows a recorded run on loopback, read-only: the file is copied into stores in a temporary directory, and the API and
- * the dashboard read them. Nothing serves the actors: no lease is taken, no turn and no effect runs, no timer fires.
- * Throws `invalid_argument` naming the line of a file that is no recording.
+ * Shows a recorded run on loopback, read-only: the file is copied into stores in a temporary directory, and the API and the
+ * dashboard read them. Nothing serves the actors: no lease is taken, no turn and no effect runs, no timer fires. Throws
+ * `invalid_argument` naming the line of an invalid file.
  */
 export async function openRecordedNode(file: string, port: number): Promise<RecordedNode> {
   await using opened = new AsyncDisposableStack();
@@ -114,7 +114,7 @@ function settingsOf({ settings, svc }: RecordingHead): TurnSettings {
   throw refusedLine(1, `settings: svc ${svc} wrote them, and svc ${VERSION} cannot use them`, read.error);
 }
 
-/** What waits, waits until the time of the recording and no longer. */
+/** The clock stands at the time of the recording, so waits do not grow. */
 function clockOf({ recorded_at: at }: RecordingHead): Clock {
   if (at === undefined) return systemClock;
   const now = Date.parse(at);
@@ -157,7 +157,7 @@ async function openReader(parts: ReaderParts) {
   });
 }
 
-/** The use cases that read. What the file does not hold (volumes, keys, the fleet) is not served. */
+/** The use cases that read. Data that the file does not have (volumes, keys, the fleet) is not served. */
 async function openPorts({ documents, blobs, store, runtime, settings, clock }: ReaderParts) {
   const { client, changes } = runtime;
   const lists = await openLists(documents);

@@ -17,7 +17,7 @@ import {
 const MOST_FILE_BYTES = 256 * 1024 * 1024;
 const MOST_TEXT_BYTES = 480 * 1024 * 1024;
 
-/** Reads a recording, compressed or plain. Throws `invalid_argument` naming the line for what is none. */
+/** Reads a recording, compressed or plain. Throws `invalid_argument` naming the line that is not valid. */
 export async function readRecording(file: string): Promise<Recording> {
   const collector = new RecordingCollector();
   for await (const { line } of recordedLines(file)) collector.add(line);
@@ -25,8 +25,8 @@ export async function readRecording(file: string): Promise<Recording> {
 }
 
 /**
- * Reads a recording line by line, compressed or plain, so that no more than one line is in memory. Throws
- * `invalid_argument` naming the line for what is none.
+ * Reads a recording line by line, compressed or plain, so that no more than one line is in memory. Throws `invalid_argument`
+ * naming the line that is not valid.
  */
 export async function* recordedLines(
   file: string,

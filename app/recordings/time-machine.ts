@@ -15,7 +15,7 @@ export { parseRecording } from '../../runtime/recording/recording-lines.ts';
 export type { ReplayReport } from '../../runtime/recording/replay-recording.ts';
 export { readRecording } from './recording-file.ts';
 
-/** The text of a recording as files have it. */
+/** The text of a recording as it is stored in files. */
 export const packed = (text: string): Promise<Uint8Array> => promisify(gzip)(text);
 
 export interface ReplayWish {
@@ -25,7 +25,7 @@ export interface ReplayWish {
   readonly against?: string | undefined;
 }
 
-/** Replays a recording with the kinds of actors of this version, or of the one in a folder. */
+/** Replays a recording with the actor kinds of this version, or of the version in a folder. */
 export async function replay(recording: Recording, { until, against }: ReplayWish): Promise<ReplayReport> {
   const settings = TurnSettings.parse(recording.head.settings);
   const definitions = against === undefined ? productActors(settings) : await actorsIn(against, settings);

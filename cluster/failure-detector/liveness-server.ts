@@ -21,7 +21,10 @@ export interface LivenessServer {
 
 const CONNECTIONS = 1_000;
 
-/** Of one address: three nodes watch each node, and many nodes may share an address. The others are left to other addresses. */
+/**
+ * Connections of one address: three nodes watch each node, and many nodes may share an address. The rest is for other
+ * addresses.
+ */
 const CONNECTIONS_OF_ADDRESS = CONNECTIONS / 4;
 
 const KEEP_ALIVE_MS = 15_000;

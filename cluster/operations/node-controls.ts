@@ -21,7 +21,7 @@ export interface NodeControls {
   setTags(tags: readonly string[] | null): Promise<void>;
   setLogLevel(level: LogLevel | null): void;
   setDefaultIsolation(isolation: Isolation | null): void;
-  /** Uses these providers of models beside the node's own, and announces what it can run with them. Throws `unavailable`. */
+  /** Uses these providers of models besides the node's own, and announces its capabilities with them. Throws `unavailable`. */
   setProviders(providers: readonly ManagedProvider[]): Promise<void>;
 }
 

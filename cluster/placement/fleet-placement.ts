@@ -14,7 +14,7 @@ import { type FleetHint, MembershipPoller, parseFleetHint } from './membership-p
 const EMPTIED =
   'the store has no pools: it was emptied while this node was running, and its data is lost; restart the nodes';
 
-/** Most incarnations that left and are remembered. */
+/** Most incarnations that announced their leave and are remembered. */
 const MOST_LEFT = 1_000;
 
 /** Info of this node; `drain` sets whether it drains. */
@@ -47,7 +47,7 @@ export class FleetPlacement implements Placement {
   readonly #wakes = new Set<() => void>();
   readonly #watchers = new Set<(fleet: Fleet, before: Fleet | null) => void>();
   readonly #servedWatchers = new Set<(partition: Partition) => void>();
-  /** Incarnations that said that they leave. */
+  /** Incarnations that announced their leave. */
   readonly #left = new Set<string>();
   #unsubscribe: Unsubscribe | null = null;
   #waking = false;
@@ -104,12 +104,12 @@ export class FleetPlacement implements Placement {
     return !(await this.#options.members.isKnown(holder.slice(0, at), holder.slice(at + 1)));
   }
 
-  /** See `Fleet.scarceIn`. By the last read of the members. */
+  /** See `Fleet.scarceIn`. According to the last read of the members. */
   async scarceIn(pool: string, needs: readonly string[]): Promise<readonly string[]> {
     return (this.#poller.fleet ?? (await this.#poller.fresh())).scarceIn(pool, needs);
   }
 
-  /** What the members can run beside their tags, by the last read of them. */
+  /** Capabilities of the members besides their tags, according to the last read of them. */
   get capabilities(): readonly string[] {
     return this.#poller.fleet?.capabilities ?? [];
   }
@@ -190,7 +190,7 @@ export class FleetPlacement implements Placement {
     return () => this.#servedWatchers.delete(watch);
   }
 
-  /** Whether an incarnation said lately that it leaves. Such a hint may be lost. */
+  /** Whether an incarnation announced lately that it leaves. Such a hint may be lost. */
   hasLeft = (incarnation: string): boolean => this.#left.has(incarnation);
 
   /** The view of operators; polls the members. Throws `unavailable`. */
@@ -266,7 +266,7 @@ export class FleetPlacement implements Placement {
     if (oldest !== undefined && this.#left.size > MOST_LEFT) this.#left.delete(oldest);
   }
 
-  /** Wakes the kernel at most once a turn of the event loop: many hints arrive together when a node leaves. */
+  /** Wakes the kernel at most once in a turn of the event loop: many hints arrive together when a node leaves. */
   #wake(delayMs = 0): void {
     if (this.#waking) return;
     this.#waking = true;

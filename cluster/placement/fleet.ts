@@ -54,8 +54,8 @@ export class Fleet {
   }
 
   /**
-   * The needs that some member of the pool has and another one lacks: work with these needs is placed by them. A need
-   * that no member has is no reason to wait; the work itself reports what is missing.
+   * The needs that some member of the pool meets and another one does not: work with these needs is placed by them. A need that
+   * no member meets is no reason to wait; the work itself reports what is missing.
    */
   scarceIn(pool: string, needs: readonly string[]): readonly string[] {
     const offers = this.members.flatMap((member) =>
@@ -64,7 +64,7 @@ export class Fleet {
     return needs.filter((need) => offers.some((offer) => offer.has(need)) && offers.some((offer) => !offer.has(need)));
   }
 
-  /** What the members can run beside their tags. */
+  /** Capabilities of the members besides their tags. */
   get capabilities(): readonly string[] {
     return [...new Set(this.members.flatMap(({ info }) => info?.capabilities ?? []))];
   }

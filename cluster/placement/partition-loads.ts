@@ -14,7 +14,7 @@ const AT_ONCE = 64;
 /** Each partition costs two calls to the store, so open pages share one reading. */
 const KEPT_MS = 2_000;
 
-/** How much lives and waits in each partition. */
+/** Number of actors and waiting messages of each partition. */
 export class PartitionLoads {
   readonly #parts: PartitionLoadsParts;
   #last: { readonly key: string; readonly at: number; readonly loads: Promise<readonly PartitionLoad[]> } | null = null;

@@ -63,7 +63,7 @@ export function movedBetween(layout: PoolLayout, before: Fleet, after: Fleet): M
   }).filter(({ from, to }) => from !== to);
 }
 
-/** What changes when a fleet becomes another one. `actorsOf`: how many actors live in a moved partition. */
+/** The changes from one fleet to another. `actorsOf`: number of actors that live in a moved partition. */
 export function planOf(before: Fleet, after: Fleet, actorsOf: (partition: Partition) => number): ClusterPlan {
   const pools = before.pools.map((layout) => plannedPool(layout, before, after, actorsOf));
   const ids = [...new Set([...before.members, ...after.members].map(({ node }) => node))].sort();

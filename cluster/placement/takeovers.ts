@@ -36,8 +36,8 @@ interface Gathered extends TakeoverCause {
 }
 
 /**
- * The history of takeovers. Each node records which partitions it began to serve, and derives from the change of the
- * members why. It is written beside the work of the kernel: a crash in the next moment loses the record, never a
+ * The history of takeovers. Each node records the partitions that it began to serve, and derives the reason from the change of
+ * the members. The record is written beside the work of the kernel: a crash in the next moment loses the record, never a
  * partition.
  */
 export class Takeovers {
@@ -73,7 +73,7 @@ export class Takeovers {
     return shownPage(await pageOf(this.#records, 'takeovers', of, page), shown);
   }
 
-  /** Writes what is gathered, and ends. */
+  /** Writes the gathered records, and ends. */
   async close(): Promise<void> {
     for (const stop of this.#unwatch) stop();
     this.#cancel?.();
@@ -157,7 +157,7 @@ interface Change {
   readonly pool: string;
   readonly earlier: Fleet;
   readonly after: Fleet;
-  /** Whether an incarnation said that it leaves. */
+  /** Whether an incarnation announced that it leaves. */
   readonly hasLeft: (incarnation: string) => boolean;
 }
 

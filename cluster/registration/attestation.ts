@@ -95,8 +95,8 @@ function claimsOf(token: string): { readonly iat?: number | undefined; readonly 
 }
 
 /**
- * What this node offers (G23): `spec.node.resources`, with the machine's values as defaults. Memory is the limit of the process
- * (such as that of its container) in GiB, so that it is the same at each registration.
+ * The offer of this node (G23): `spec.node.resources`, with the machine's values as defaults. Memory is the limit of the
+ * process (such as that of its container) in GiB, so that it is the same at each registration.
  */
 export function nodeCapabilities(given: {
   readonly resources: NodeSettings['node']['resources'];

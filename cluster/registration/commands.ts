@@ -1,7 +1,7 @@
 import type { NodeCommand } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { RegistrationLog } from './managed-config.ts';
 
-/** What this node does for the commands of an operator. */
+/** Actions of this node for the commands of an operator. */
 export interface CommandActions {
   /** Hands all partitions over and takes no new work. */
   readonly onDrain: () => void | Promise<void>;

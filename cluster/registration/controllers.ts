@@ -117,7 +117,7 @@ function noneAnswered(method: string, failures: readonly SvcError[]): SvcError {
   return new SvcError('unavailable', `${method}: no controller answered: ${what}`);
 }
 
-/** The client of a node, and what is known about the node. */
+/** The client of a node, and the known facts about the node. */
 export interface Called {
   readonly client: NodeClusterServiceClient;
   readonly receiver: KnownReceiver;

@@ -13,8 +13,8 @@ export type Prove = (to: Receiver & { readonly at: number }) => Promise<Readonly
 const MAX_SKEW_MS = 15 * 60_000;
 
 /**
- * What is known about the node at an address, from the trailers of its answers. When the id of the node is known beforehand,
- * proofs are made for that id only, whatever id the answers contain. Otherwise a node could obtain proofs for another one.
+ * The node at an address, as known from the trailers of its answers. When the id of the node is known beforehand, proofs are
+ * made for that id only, whatever id the answers contain. Otherwise a node could obtain proofs for another one.
  */
 export class KnownReceiver {
   readonly #clock: Pick<Clock, 'now'>;

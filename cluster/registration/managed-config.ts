@@ -31,9 +31,9 @@ interface ManagedConfigParts {
   readonly nodeId: string;
   /** File in the data directory with the text in force. */
   readonly path: string;
-  /*
-   * Setters of what can be changed at run time. Null restores the node's own setting. A setter that fails throws an SvcError
-   * before it changes anything; the message becomes the reason of the rejection.
+  /**
+   * Setters of the settings that can be changed at run time. Null restores the node's own setting. A setter that fails throws
+   * an SvcError before it changes anything; the message becomes the reason of the rejection.
    */
   readonly setTags: (tags: readonly string[] | null) => void | Promise<void>;
   readonly setLogLevel: (level: LogLevel | null) => void | Promise<void>;

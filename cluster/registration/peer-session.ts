@@ -31,7 +31,7 @@ export interface PeerSessionOptions {
   readonly controllers: Controllers;
   /** `host:port` of this node's own NodeClusterService. */
   readonly grpcAddress: string;
-  /** What the node offers now. When it differs from the registered one, the node registers again. */
+  /** The current offer of the node. When it differs from the registered one, the node registers again. */
   readonly capabilities: () => NodeCapabilityAdvertisement;
   readonly tokenRefreshMarginMs: number;
   readonly clock: Clock;

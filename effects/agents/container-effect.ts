@@ -91,7 +91,7 @@ class RunningAgent {
   readonly #stdout: CapturedOutput | null;
   #serving: Promise<void> = Promise.resolve();
   #failure: unknown = null;
-  /** The exchange that the container was made with. */
+  /** The exchange directory that the container was created with. */
   exchange: string | null = null;
 
   constructor(

@@ -95,7 +95,7 @@ async function place(directory: string, name: string, content: Buffer, mode: num
 
 export const removeExchange = (directory: string): Promise<void> => rm(directory, { recursive: true, force: true });
 
-/** Removes exchanges of effects that no node followed to their end. Called when a node starts. */
+/** Removes exchanges of effects whose end no node observed. Called when a node starts. */
 export async function sweepExchanges(root: string, clock: Clock): Promise<void> {
   for (const name of await readdir(root).catch(() => [])) {
     const path = join(root, name);

@@ -70,7 +70,7 @@ export async function planContainer(
   };
 }
 
-/** The limits of the node, restricted by what the manifest says. */
+/** The limits of the node, lowered to those of the manifest. */
 export const limitsOf = (
   parts: Pick<AgentContainerParts, 'network'>,
   { limits: own }: EngineParts,

@@ -60,9 +60,13 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
         { watch, signal },
       );
       if (elsewhere !== null && result.stderr === `${absent}\n`)
-        throw new SvcError('failed_precondition', `workdir: ${elsewhere} is no directory that the command can enter`, {
-          field: 'workdir',
-        });
+        throw new SvcError(
+          'failed_precondition',
+          `workdir: ${elsewhere} is not a directory that the command can enter`,
+          {
+            field: 'workdir',
+          },
+        );
       const { volume } = workspace;
       // The caller keeps it, so that the next command of the run needs no lookup.
       return volume === null || request.workspace?.known !== undefined
@@ -76,8 +80,8 @@ export function createCommandRunner(options: CommandRunnerOptions): CommandRunne
 const IN_DIRECTORY = 'cd -- "$1" 2>/dev/null || { echo "$3" >&2; exit 1; }; exec /bin/sh -c "$2"';
 
 /**
- * The directory outside the workspace in which a command without a volume is to run; null: in the workspace. What of
- * the host it sees there is the sandbox's. Throws `invalid_argument`.
+ * The directory outside the workspace in which a command without a volume runs; null: in the workspace. The sandbox decides
+ * what the command sees of the host there. Throws `invalid_argument`.
  */
 function directoryOutside({ workdir, workspace }: CommandRequest): string | null {
   const outside = workdir.startsWith('/') && workdir !== WORKSPACE && !workdir.startsWith(`${WORKSPACE}/`);

@@ -71,7 +71,7 @@ async function started(engine: ContainerEngine, request: Request, program: ToolP
     const { signal } = new AbortController();
     return await startExec(engine, request.container_id, command, { directory: WORKSPACE, signal });
   } catch (thrown) {
-    // Without an answer it may run.
+    // Without an answer the command may run.
     if (thrown instanceof SvcError && thrown.code === 'unavailable') {
       await endInContainer(engine, request.container_id, { pid: null, mark: run, stopped: true });
     }

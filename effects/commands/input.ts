@@ -15,7 +15,7 @@ export const CommandInput = Command.extend({
     .object({
       volume_id: z.string().min(1).max(128),
       implicit: z.boolean(),
-      /** Absent if the run does not know it yet: then its record is looked up. */
+      /** Absent if the run does not know the record yet; it is then looked up. */
       known: KnownVolume.optional(),
     })
     .nullable(),

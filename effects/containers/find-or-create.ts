@@ -40,7 +40,7 @@ export async function findOrCreate(
       if (!(await neverStarted(engine, clock, { id, createdAt }, signal))) {
         throw new SvcError(
           'in_doubt',
-          `an earlier attempt started the container, and the engine of node ${node} does not have it (any more): it was not run again`,
+          `an earlier attempt started the container, and the engine of node ${node} does not have it: it was not run again`,
         );
       }
       // An earlier attempt removed it unstarted and died before it could delete the record.

@@ -13,7 +13,7 @@ interface Login {
 }
 
 const PULL_TIMEOUT_MS = 10 * 60_000;
-/** How engines name Docker Hub among their credentials. */
+/** The name of Docker Hub in the credentials of engines. */
 const HUB_ADDRESS = 'https://index.docker.io/v1/';
 
 /**

@@ -27,11 +27,10 @@ interface RegistryRules {
 }
 
 /**
- * Refuses an image whose registry is not among the allowed ones. The engine connects to the registry from the node's
- * own network, and its error repeats what answered there, so images could be used to probe that network. Without a list
- * every registry is allowed except link-local addresses, metadata services (where clouds serve the credentials of a
- * machine), and names that resolve to these. A name that this node cannot resolve is left to the engine. Throws
- * `image_unavailable`.
+ * Refuses an image whose registry is not allowed. The engine connects to the registry from the node's own network, and its
+ * error repeats what answered there, so images could be used to probe that network. Without a list every registry is allowed
+ * except link-local addresses, metadata services (where clouds serve the credentials of a machine), and names that resolve to
+ * these. The engine decides about a name that this node cannot resolve. Throws `image_unavailable`.
  */
 export async function refuseRegistry(image: string, { allowed, resolve, signal }: RegistryRules): Promise<void> {
   const registry = registryOf(image).toLowerCase();

@@ -68,7 +68,7 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
   async function run(given: ModelInput, context: EffectContext): Promise<ModelResult> {
     const whole = await earlier.whole(given, context.tenant);
     const input = await withToolResults(whole, parts.blobs, context.tenant);
-    // Before the call is counted and paid for, since all this may wait for the store and be retried.
+    // Done before the call is counted and paid for, since it may wait for the store and be retried.
     const aside = await earlier.store(given, context.tenant, context.address);
     await takeCall(parts.limits, given, context);
     const result = await ask(input, context);

@@ -210,8 +210,8 @@ class ScriptFiles {
 }
 
 /**
- * Each call looks at the file. The look does not wait for another thread: it takes microseconds, a tenth of that, and an answer
- * that is there at once is part of the commit that asked for it.
+ * Each call checks the file synchronously: that takes microseconds, a tenth of a check on another thread, and an answer that is
+ * available at once is part of the commit that requested it.
  */
 class ScriptFile {
   readonly #path: string;

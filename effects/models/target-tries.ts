@@ -121,12 +121,12 @@ export function retryAfterMs(headers: Readonly<Record<string, string>> | undefin
 
 const bounded = (ms: number): number => Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 
-/** Why the signal of a call that has ended is aborted. One for all, since making an error takes longer than aborting. */
+/** Abort reason for calls that have ended. Shared, since creating an error takes longer than aborting. */
 const ENDED = new DOMException('the call has ended', 'AbortError');
 
 /**
- * Aborts a call whose model is silent for too long. `signal` is also aborted with the effect's signal. It is made when the
- * source first wants it: a script that answers at once ends without.
+ * Aborts a call whose model is silent for too long. `signal` is also aborted with the effect's signal. It is created on first
+ * use: a script that answers at once needs none.
  */
 class SilenceTimeout {
   readonly #clock: Clock;
@@ -163,7 +163,7 @@ class SilenceTimeout {
     return this.#signal;
   }
 
-  /** Something arrived from the model. */
+  /** Restarts the time: something arrived from the model. */
   reset(): void {
     this.#dueAt = this.#clock.monotonic() + this.#silenceMs;
   }
@@ -179,7 +179,7 @@ class SilenceTimeout {
     }
   }
 
-  /** The call has ended: stops the timer and closes the socket. */
+  /** Stops the timer and closes the socket, because the call has ended. */
   end(): void {
     this.#cancelTimer();
     this.#hasEnded = true;

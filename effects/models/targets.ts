@@ -142,7 +142,7 @@ export class ModelTargets {
   }
 }
 
-/** The models of a node, which controllers may change while it runs. A call keeps those that it began with. */
+/** The models of a node, which controllers may change while it runs. A running call keeps its models. */
 export class LiveTargets {
   readonly #own: readonly ProviderConfig[];
   readonly #selection: ModelSelection;

@@ -70,7 +70,7 @@ const hrTime = (ms: number): [number, number] => {
   return [seconds, Math.round((ms - seconds * 1_000) * 1_000_000)];
 };
 
-/** Makes the spans of the SDK from what has ended. */
+/** Converts ended work to spans of the SDK. */
 class SpanShape {
   readonly #resource: Resource;
   readonly #scope: ReadableSpan['instrumentationScope'];

@@ -22,7 +22,7 @@ export interface SpanExportParts {
   };
 }
 
-/** Spans by what became of them. `failed`: the receiver did not take them. */
+/** Spans by outcome. `failed`: the receiver did not take them. */
 export interface SpanCounts {
   readonly exported: number;
   readonly dropped: number;
@@ -33,8 +33,8 @@ const BATCH = 256;
 /** Pause before a batch that is not full. */
 const EVERY_MS = 1_000;
 /**
- * Pause after a batch, as a multiple of the time for which it kept the thread: exports take at most a twentieth of it,
- * and what is more than that is dropped.
+ * Pause after a batch, as a multiple of the time for which it kept the thread: exports take at most a twentieth of the thread's
+ * time, and further spans are dropped.
  */
 const IDLE_SHARE = 19;
 const LOG_EVERY_MS = 60_000;
@@ -42,8 +42,8 @@ const LOG_EVERY_MS = 60_000;
 const STOPPED_WITHIN_MS = 2_000;
 
 /**
- * Exports spans in the background, batch after batch. What ended is kept in a queue of limited length; when the receiver
- * is away or slower than the node, further spans are dropped and counted.
+ * Exports spans in the background, batch after batch. Ended spans wait in a queue of limited length; when the receiver is
+ * unavailable or slower than the node, further spans are dropped and counted.
  */
 export class SpanExport implements SpanSink {
   readonly #parts: SpanExportParts;
@@ -140,7 +140,7 @@ export class SpanExport implements SpanSink {
     log.warn({ spans, reason }, 'spans were lost');
   }
 
-  /** Exports what waits, for a limited time. */
+  /** Exports the waiting spans, for a limited time. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelTimer();

@@ -3,7 +3,7 @@ import type { MessageOrigin } from '../../runtime/message.ts';
 import type { DeliveredTurn, EndedSpan } from '../../runtime/tracing/spans.ts';
 import { RETRY_TIMER } from '../../runtime/turns/actor-draft.ts';
 
-/** A delivery that waits for its export: what its span needs, without the payload. */
+/** A delivery that waits for its export: the data of its span, without the payload. */
 export interface WaitingDelivery {
   /** Id of the message. */
   readonly message: string;
@@ -77,7 +77,7 @@ export class WaitingSpans {
     return this.#spans.length - this.#taken;
   }
 
-  /** Whether there is room; counts a dropped span if not. */
+  /** Whether there is space; counts a dropped span if not. */
   hasRoom(): boolean {
     if (this.size < this.#most) return true;
     this.dropped += 1;
@@ -91,7 +91,7 @@ export class WaitingSpans {
   take(most: number): WaitingSpan[] {
     const taken = this.#spans.slice(this.#taken, this.#taken + most);
     this.#taken += taken.length;
-    // Moves the rest only now and then.
+    // Moves the rest only from time to time.
     if (this.#taken * 2 >= this.#spans.length) {
       this.#spans = this.#spans.slice(this.#taken);
       this.#taken = 0;

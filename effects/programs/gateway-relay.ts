@@ -6,9 +6,9 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { LaunchedProgram } from './launch.ts';
 
 /**
- * Opens a listener in its network namespace, sends it to its parent, closes its own copy and says so: as long as both have
- * it, this process may accept a connection of the program, and the program reads nothing. It ends only when the parent
- * disconnects, since the parent may see the end of the process before it has read the messages.
+ * Opens a listener in its network namespace, sends it to its parent, closes its own copy and reports that. While both have it,
+ * this process may accept a connection of the program, which the program would never get an answer to. It ends only when the
+ * parent disconnects, since the parent may see the end of the process before it has read the messages.
  */
 const LISTEN = `
 const { createServer } = require('node:net');

@@ -19,8 +19,8 @@ const Record = z.object({ run: z.string(), group: z.number().int().optional(), s
 const RECORD_BYTES = 256;
 
 /**
- * Records a run before it starts, and its process group once that is known. The second write replaces the bytes of the
- * first in place, so that it needs no room: a disk that becomes full after the start must not end the program.
+ * Records a run before it starts, and its process group once that is known. The second write replaces the bytes of the first,
+ * so that it needs no space: a disk that becomes full after the start must not end the program.
  */
 export async function recordRun(workspaces: string, run: string, group?: number): Promise<void> {
   const directory = join(workspaces, RECORDS);

@@ -41,9 +41,9 @@ export interface SandboxSettings {
 export type OpenedSandbox = { readonly sandbox: Sandbox } | { readonly sandbox: null; readonly reason: string };
 
 /**
- * Opens the sandbox and tests it with one program. Call it at start: all before the test is synchronous, so that the program runs
- * while the caller goes on, which keeps its thread busy. `reason` says what is missing. Throws `invalid_config`
- * for a shared path that does not exist or must not be shared.
+ * Opens the sandbox and tests it with one program. Call it at start: everything before the test is synchronous, so that the
+ * program runs while the caller keeps the thread busy. `reason` says what is missing. Throws `invalid_config` for a shared path
+ * that does not exist or must not be shared.
  */
 export async function openSandbox(settings: SandboxSettings): Promise<OpenedSandbox> {
   if (process.platform !== 'linux') return { sandbox: null, reason: 'namespaces need Linux' };
@@ -135,8 +135,9 @@ function writeFiles(directory: string, { uid, gid }: Owner): string | null {
 }
 
 /**
- * Runs a program that checks its user, its workspace, its network and its process namespace. On a node that runs as root, `ids` are
- * the program's: its workspace is given to it at once, and beside it another is given as those of runs are, which starts `chown`.
+ * Runs a program that checks its user, its workspace, its network and its process namespace. On a node that runs as root, `ids`
+ * are the program's: its workspace is given to it at once, and another one is given in the way of real runs, which starts
+ * `chown`.
  */
 async function probe(sandbox: Sandbox, files: string, ids: Owner | null): Promise<void> {
   const directory = mkdtempSync(join(files, 'probe-'));

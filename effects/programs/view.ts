@@ -56,7 +56,7 @@ export interface ProgramView {
   through(program: ViewedProgram, binds: readonly Bind[], directory: string, options?: ViewOptions): ViewedProgram;
 }
 
-/** Null: none. A node tests its view while the rest of it starts, so it comes later than what uses it. */
+/** Null: none. It is a promise because a node tests its view while the rest of it starts. */
 export type LateView = ProgramView | null | Promise<ProgramView | null>;
 
 /** Applies the rules of a manifest. Throws `unsupported_isolation` for a rule that this node cannot enforce: rules are never ignored. */

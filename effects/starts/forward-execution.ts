@@ -46,7 +46,7 @@ const Input = z.object({
   context: z.record(z.string(), jsonField),
   /** Who started the run; absent: the node itself. */
   subject: z.string().optional(),
-  /** The worker whose events were taken so far, and how many: they are not sent again. */
+  /** The worker whose events were received so far, and their number: they are not sent again. */
   known: z.object({ node_id: z.string(), events: z.number().int() }).optional(),
 });
 
@@ -61,19 +61,19 @@ export interface ForwardParts {
     version: string,
   ) => Promise<string>;
   readonly clock: Clock;
-  /** Time between two looks at the health of a worker that sends nothing. Default 5 s. */
+  /** Time between two checks of the health of a worker that sends nothing. Default 5 s. */
   readonly lookEveryMs?: number;
-  /** Pause before a lost worker is reported, so that a dead one that still counts as healthy is not asked at once. */
+  /** Pause before a lost worker is reported, so that a dead one that still counts as healthy is not called at once. */
   readonly pauseMs?: number;
 }
 
 const FINAL = new Set(['execution_completed', 'execution_failed']);
 
 /**
- * `execution.forward` (once): a registered worker outside of the fleet does a run, and its events are the progress
- * `{node_id, index, name, payload}`. The value is `{ended: true}`, or `{lost: {node_id, message}}` when the stream broke
- * or the worker became unhealthy: it is unknown then what the worker did. Throws before a worker was asked:
- * `no_capable_worker` and `unavailable`, which are tried again, and `not_found`; and what the worker refuses the run with.
+ * `execution.forward` (once): a registered worker outside of the fleet does a run, and its events are the progress `{node_id,
+ * index, name, payload}`. The value is `{ended: true}`, or `{lost: {node_id, message}}` when the stream broke or the worker
+ * became unhealthy, so that the outcome on the worker is unknown. Before it calls a worker it throws `no_capable_worker` and
+ * `unavailable`, which are tried again, and `not_found`; later the worker's refusal of the run.
  */
 export function createForwardExecution(parts: ForwardParts): EffectHandler<typeof Input> {
   const { workers, clock, pauseMs = 2_000 } = parts;
@@ -101,7 +101,7 @@ interface Run {
   readonly manifestYaml: string;
 }
 
-/** Passes the events on. Returns null after the last event of the run, else why the worker counts as lost. */
+/** Passes the events on. Returns null after the last event of the run, else why the worker is lost. */
 async function follow(parts: ForwardParts, { input, worker, manifestYaml }: Run, context: EffectContext) {
   const { workers } = parts;
   const { known } = input;

@@ -5,8 +5,8 @@ import { derivedVolumeId, HOUR_MS, sizeLimitBytes, type VolumeDocument } from '.
 import type { VolumeStore } from './volume-store.ts';
 
 /**
- * The volumes that agents' manifests name. They are made and looked up when an execution starts, so that a start that cannot
- * have them is refused. Ids are derived from execution and name, so a repeated start finds its volumes.
+ * The volumes that agents' manifests name. They are created and looked up when an execution starts, so that a start without its
+ * volumes is refused. Ids are derived from execution and name, so a repeated start finds its volumes.
  */
 export const executionVolumes = (store: VolumeStore): ExecutionVolumes => ({
   async make(identity, executionId, { name, ttlHours, sizeLimitBytes: asked }) {

@@ -13,8 +13,8 @@ export interface Owner {
 }
 
 /**
- * On a node that runs as root: the owner of a directory, to whom new entries are given, since containers of agents do not run
- * as root and must be able to use what tools have written. Null: new entries stay with the node's user.
+ * On a node that runs as root: the owner of a directory, who also gets new entries, since containers of agents do not run as
+ * root and must be able to use files that tools have written. Null: new entries stay with the node's user.
  */
 async function inheritedOwner(directory: string): Promise<Owner | null> {
   if (process.getuid?.() !== 0) return null;
@@ -38,9 +38,9 @@ export async function giveFile(path: string, directory: string, mode: number | n
 }
 
 /**
- * On a node that runs as root: gives a directory with all its content to the next user of it. Programs, agents' containers
- * and steps of workflows run as different users, and each must be able to work on the files of the one before. Files of other
- * users than root and the owner of the directory are not changed. Never follows a link: `chown -R -P` works by descriptors.
+ * On a node that runs as root: gives a directory with all its content to its next user. Programs, agents' containers and steps
+ * of workflows run as different users, and each must be able to work on the files of the one before. Files of users other than
+ * root and the owner of the directory are not changed. Never follows a link: `chown -R -P` works by descriptors.
  */
 export async function handOver(directory: string, to: Owner): Promise<void> {
   if (process.getuid?.() !== 0) return;

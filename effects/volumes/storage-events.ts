@@ -132,13 +132,13 @@ export class EventRecord {
   }
 }
 
-/** Nodes write their events in batches and by their own clocks: how far back new ones are looked for. */
+/** How far back new events are searched for, because nodes write their events in batches and by their own clocks. */
 const OVERLAP_MS = 5_000;
 
 /** Documents of one query. */
 const PAGE = 1_000;
 
-/** Queries of one look. */
+/** Most queries of one read. */
 const MOST_PAGES = 3;
 
 interface TailParts {
@@ -172,7 +172,7 @@ export class EventTail implements StorageTail {
     return { events, skipped: fresh.length - events.length };
   }
 
-  /** The newest events since some time before the last look, oldest first. */
+  /** The newest events since some time before the last read, oldest first. */
   async #stored(): Promise<StorageEventDocument[]> {
     const { documents, clock, tenant } = this.#parts;
     const where = { order: { gte: orderFrom(this.#lookedAt - OVERLAP_MS) } };
@@ -184,7 +184,7 @@ export class EventTail implements StorageTail {
       const after = last === undefined ? {} : { after: positionOf(of, last) };
       const found = await documents.find({ ...of, ...after, limit: PAGE });
       stored.push(...found);
-      // What is older than a page of known ones is known.
+      // All events that are older than a page of known ones are known.
       if (found.length < PAGE || found.every(({ id }) => this.#seen.has(id))) break;
     }
     return stored.reverse();

@@ -100,7 +100,7 @@ async function remove(store: VolumeStore, volume: VolumeDocument): Promise<boole
 /** A younger volume of an agent may be that of an execution that is being started. */
 const STARTED_AFTER_MS = 10 * 60_000;
 
-/** Sets the expiry of what belongs to an ended execution, unless it expires earlier; a later pass removes it. */
+/** Sets the expiry of volumes of an ended execution, unless they expire earlier; a later pass removes them. */
 async function expire(store: VolumeStore, volume: VolumeDocument, now: number): Promise<boolean> {
   const expires_at_ms = now + implicitKeepMs(store.parts.limits);
   if (volume.status !== 'ready' || (volume.expires_at_ms ?? Infinity) <= expires_at_ms) return false;

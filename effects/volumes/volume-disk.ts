@@ -35,7 +35,7 @@ export class VolumeDisk {
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
       if (!(await lstat(directory)).isDirectory()) {
-        throw new SvcError('failed_precondition', 'the place of the volume is not a directory');
+        throw new SvcError('failed_precondition', 'the path of the volume is not a directory');
       }
       if (this.#images !== null && sizeLimitBytes !== null) {
         await this.#images.mount(tenant, volumeId, directory, sizeLimitBytes);

@@ -135,7 +135,7 @@ export class VolumeStore {
     return false;
   }
 
-  /** A volume that is full. The volume may be known without its owner, who is then that of its execution. */
+  /** Publishes that a volume is full. The owner of a volume that is known without it is that of its execution. */
   async publishFull(volume: UsedVolume, usedBytes: number): Promise<void> {
     const details = { size_limit_bytes: volume.size_limit_bytes, actual_bytes: usedBytes };
     this.publish({ ...volume, owner: await this.#ownerOf(volume) }, 'QuotaExceeded', details);

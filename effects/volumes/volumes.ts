@@ -89,7 +89,7 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
     ofExecutions: executionVolumes(store),
     hold: (tenant, volumeId) => store.hold(tenant, volumeId),
     async tail(tenant) {
-      // What happened here before must not be new to the reader.
+      // Events before this call must not be new to the reader.
       await events.flush();
       return EventTail.open({ documents: eventDocuments, clock, tenant });
     },
@@ -158,7 +158,7 @@ export async function createVolumes(options: VolumesOptions): Promise<Volumes> {
       const { size_limit_bytes, workflow_execution_id } = found;
       return {
         directory: await store.directory(found),
-        // Its file system enforces the limit: a writer gets ENOSPC, and nothing is to be measured.
+        // Its file system enforces the limit: a writer gets ENOSPC, and no measurement is needed.
         sizeLimitBytes: disk.enforces ? null : size_limit_bytes,
         known: { size_limit_bytes, workflow_execution_id },
       };

@@ -76,7 +76,8 @@ export const API_KEY_OPERATIONS = [
     ...common,
     name: 'api_keys.create',
     summary: 'Create an API key',
-    description: 'It acts as the user who created it, with that user’s present rights, within its scopes. The key is shown in this answer only.',
+    description:
+      'It acts as the user who created it, with that user’s present rights, within its scopes. The key is shown in this answer only.',
     scope: change,
     input: { body: NewKeyBody },
     answer: MadeKeyAnswer,

@@ -48,7 +48,8 @@ export const PATTERN_OPERATIONS = [
     ...common,
     name: 'patterns.list',
     summary: 'Find or list learned patterns',
-    description: 'With error_signature: solutions of similar errors, best first. Without it: all patterns, strongest first.',
+    description:
+      'With error_signature: solutions of similar errors, best first. Without it: all patterns, strongest first.',
     access: 'read',
     input: { query: PatternsQuery },
     answer: MemoryPatternList,

@@ -24,7 +24,7 @@ const rank = ({ row }: Found): number => {
   return row.attempt === 0 ? 1 : 0;
 };
 
-/** Ends the chain at the effect that an actor waits for, or at what keeps that effect. */
+/** Ends the chain at the effect that an actor waits for, or at the cause that delays that effect. */
 export async function effectLinks(reading: Reading, address: Address, { ids, what }: AskedEffects): Promise<never> {
   const rows = await reading.ask('actors', () => reading.lookups.effects(address, [...ids.keys()]));
   const byId = new Map(rows.map((row) => [row.id, row]));
