@@ -101,6 +101,6 @@ export function createWebhooks({ webhooks, resolve, clock }: WebhooksParts): Web
 }
 
 function digestKey(verified: string | null): string {
-  if (verified === null) throw new SvcError('internal', 'the key of a delivery was read before the delivery was verified');
+  if (verified === null) throw new SvcError('internal', 'the key of a delivery was read before it was verified');
   return `sha256:${verified}`;
 }
