@@ -30,8 +30,8 @@ export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({
 
 /** One node with a scripted model: kill -9 at random moments of agents that make ten tool calls each. */
 export async function toolsUnderKills(options: ToolsUnderKills): Promise<ScenarioReport> {
-  await using world = await openToolKillSurroundings(options.store, options.agents);
-  const outcome = await killToolAgents(world, options);
+  await using surroundings = await openToolKillSurroundings(options.store, options.agents);
+  const outcome = await killToolAgents(surroundings, options);
   const { recovery } = outcome;
   return {
     title: `agents with ten tool calls (${options.agents.join(', ')}) on ${options.store} under ${options.kills} kills, ${options.atATime} at a time`,

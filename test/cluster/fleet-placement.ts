@@ -35,19 +35,19 @@ const codeIs =
 
 export function fleetPlacementContract(name: string, open: () => Promise<FleetStores>): void {
   describe(`placement on a fleet: ${name}`, () => {
-    let world: FleetStores;
+    let fleetStores: FleetStores;
     before(async () => {
-      world = await open();
-      await world.stores[0].definePool('default', 64);
-      await world.stores[0].definePool('system', 8);
+      fleetStores = await open();
+      await fleetStores.stores[0].definePool('default', 64);
+      await fleetStores.stores[0].definePool('system', 8);
     });
-    after(() => world.close());
+    after(() => fleetStores.close());
 
     /** Nodes take turns over the two ways. */
     let made = 0;
     const nodes: FleetPlacement[] = [];
     const nodeOf = (node: string, change: Partial<OwnMemberInfo> = {}, leaseTtlMs = 60_000): FleetPlacement => {
-      const members = world.stores[made++ % 2 === 0 ? 0 : 1];
+      const members = fleetStores.stores[made++ % 2 === 0 ? 0 : 1];
       const warn = (message: string, error: unknown): void => assert.fail(`${message} ${String(error)}`);
       const placement = new FleetPlacement({
         members,
@@ -67,7 +67,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     ];
     const fleetTest = (title: string, run: () => Promise<void>): void => {
       test(title, async () => {
-        await world.clear();
+        await fleetStores.clear();
         await run();
         // One that stays looks for members behind the end of its store.
         for (const node of nodes.splice(0)) await node.leave();
@@ -104,7 +104,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('controllers serve pool system, workers default and the pools their tags hold all of', async () => {
-      await world.stores[0].definePool('+eu+gpu', 4);
+      await fleetStores.stores[0].definePool('+eu+gpu', 4);
       const controller = nodeOf('c', { role: 'controller', tags: ['eu', 'gpu'] });
       const plain = nodeOf('w1', { role: 'worker', tags: ['gpu'] });
       const tagged = nodeOf('w2', { role: 'worker', tags: ['gpu', 'eu', 'x'] });
@@ -117,7 +117,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('a node takes jobs of every pool it may serve, even with more nodes than partitions', async () => {
-      await world.stores[0].definePool('+one', 1);
+      await fleetStores.stores[0].definePool('+one', 1);
       const nodes = ['a', 'b', 'c'].map((node) => nodeOf(node, { tags: ['one'] }));
       for (const node of nodes) await node.join();
       const answers = await Promise.all(nodes.map((node) => node.assign()));
@@ -143,7 +143,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('tags that change at run time change the pools of a node at once', async () => {
-      await world.stores[0].definePool('+fast', 4);
+      await fleetStores.stores[0].definePool('+fast', 4);
       const [node, other] = [nodeOf('n'), nodeOf('o')];
       await node.join();
       await other.join();
@@ -165,7 +165,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       await node.setTags(['a', 'b']);
       // Signals keep their order: once this word is back, the node's own words are as well.
       let back = false;
-      const [store] = world.stores;
+      const [store] = fleetStores.stores;
       const deafen = store.onSignal('self', (word) => {
         back ||= word === 'marker';
       });
@@ -201,7 +201,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
         rung += 1;
       });
       const heard: string[] = [];
-      const [store, other] = world.stores;
+      const [store, other] = fleetStores.stores;
       const deafen = store.onSignal('deaf', (word) => heard.push(word));
       // That a node of an earlier test left may arrive late.
       await waitUntil('what was said before arrived', async () => {
@@ -260,7 +260,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('the earlier life of a node comes back with a store that went back: its node joins again', async () => {
-      const [members] = world.stores;
+      const [members] = fleetStores.stores;
       const earlier = { node: 'anna', incarnation: randomUUID(), card: JSON.stringify({ ...card(), draining: false }) };
       await members.announce(earlier, 60_000, true);
       const later = nodeOf('anna');
@@ -303,7 +303,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('who should hold a partition is the same from every node; nobody where nobody may', async () => {
-      await world.stores[0].definePool('+absent', 2);
+      await fleetStores.stores[0].definePool('+absent', 2);
       const nodes = ['a', 'b'].map((node) => nodeOf(node));
       for (const node of nodes) await node.join();
       for (const [at, node] of nodes.entries()) {
@@ -318,7 +318,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('operators see members with their share, and what a pool without members waits for', async () => {
-      await world.stores[0].definePool('+gpu+zone:eu', 4);
+      await fleetStores.stores[0].definePool('+gpu+zone:eu', 4);
       const [one, two] = [nodeOf('one', { role: 'controller' }), nodeOf('two', { role: 'worker' })];
       await one.join();
       await two.join();
@@ -341,7 +341,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
 
     fleetTest('a member that says what this version cannot read serves nothing, and is shown', async () => {
-      const [store] = world.stores;
+      const [store] = fleetStores.stores;
       await store.announce({ node: 'odd', incarnation: randomUUID(), card: '{"role":"oracle"}' }, 60_000, true);
       await store.announce({ node: 'odder', incarnation: randomUUID(), card: 'not JSON' }, 60_000, true);
       const node = nodeOf('n');

@@ -56,10 +56,10 @@ function idsOf(random: () => number): () => string {
 export function kernelFaults(name: string, make: () => Promise<FaultStores>, run: FaultRun): void {
   const seed = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31));
   test(`${name}: calls repeated through faults are counted once and nothing is lost (SVC_SEED=${seed})`, async () => {
-    const world = await make();
+    const stores = await make();
     const rates = { executedThenTimedOut: 0, notExecuted: 0, disconnected: 0, leaseLost: 0 };
     const recorded = new RecordedDeliveries();
-    const store = new FaultyStore(world.store, {
+    const store = new FaultyStore(stores.store, {
       seed,
       otherwise: rates,
       disconnectedCalls: 8,
@@ -69,7 +69,7 @@ export function kernelFaults(name: string, make: () => Promise<FaultStores>, run
     await effects.open();
     const warnings: string[] = [];
     const runtime = await startRuntime({
-      ...world,
+      ...stores,
       store,
       effects,
       definitions: [counter, job],
@@ -104,9 +104,9 @@ export function kernelFaults(name: string, make: () => Promise<FaultStores>, run
       assert.ok(struck > 0, 'faults struck');
       await settled(runtime, expected);
       await streamsHaveNoGaps(runtime, expected);
-      await everyMailboxIsRead(world.store);
-      await deadLettersAreWhole(world, expected);
-      await recorded.areAll(world.documents);
+      await everyMailboxIsRead(stores.store);
+      await deadLettersAreWhole(stores, expected);
+      await recorded.areAll(stores.documents);
     } catch (thrown) {
       console.error(warnings.slice(-10).join('\n'));
       throw thrown;
@@ -114,7 +114,7 @@ export function kernelFaults(name: string, make: () => Promise<FaultStores>, run
       store.heal();
       await runtime.stop();
       await effects.close();
-      await world.close();
+      await stores.close();
     }
   });
 }

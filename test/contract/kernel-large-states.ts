@@ -102,14 +102,14 @@ class Watched {
 export function largeStatesContract(name: string, make: () => Promise<KernelStores>, nth = 1): void {
   describe(`large states on ${name}`, () => {
     const test = eachNth(nth);
-    let world: KernelStores;
+    let stores: KernelStores;
     let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
     const watched = new Watched();
     const warnings: string[] = [];
 
     const start = async (replacedStatesKeptMs = KEPT_MS): Promise<void> => {
-      ports = await world.open();
+      ports = await stores.open();
       runtime = await startRuntime({
         ...ports,
         store: watched.store(ports.store),
@@ -137,12 +137,12 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       await start(replacedStatesKeptMs);
     };
     before(async () => {
-      world = await make();
+      stores = await make();
       await start();
     });
     after(async () => {
       await stop();
-      await world.destroy();
+      await stores.destroy();
       assert.deepEqual(watched.wrong, [], 'nothing was deleted that a record names');
       assert.deepEqual(warnings, []);
     });

@@ -22,14 +22,14 @@ export interface KernelStores {
 export function kernelContract(name: string, make: () => Promise<KernelStores>, nth = 1): void {
   describe(`kernel on ${name}`, () => {
     const test = eachNth(nth);
-    let world: KernelStores;
+    let stores: KernelStores;
     let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
     const probe: WorkProbe = { begun: [], aborted: [] };
     const warnings: string[] = [];
 
     const start = async (settings: RuntimeParts['settings'] = {}): Promise<void> => {
-      ports = await world.open();
+      ports = await stores.open();
       runtime = await startRuntime({
         ...ports,
         definitions: [counter, job],
@@ -53,12 +53,12 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
       await start(settings);
     };
     before(async () => {
-      world = await make();
+      stores = await make();
       await start();
     });
     after(async () => {
       await stop();
-      await world.destroy();
+      await stores.destroy();
     });
 
     const fresh = (kind: string): Address => addressOf(kind, 'acme', randomUUID());

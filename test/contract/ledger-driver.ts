@@ -69,14 +69,14 @@ export class LedgerDriver {
   #messages = 0;
 
   static async open(documents: Documents): Promise<LedgerDriver> {
-    const world = new LedgerDriver(documents);
-    world.#segments = await documents.collection<LedgerSegment>(LEDGER);
-    world.#kept = await KeptFrom.open(documents);
-    await world.clock.pass(1_700_000_000_000);
-    for (const node of NODES) await world.restart(node);
-    const keys = await KeyRuns.open({ documents, clock: world.clock });
-    world.reader = await KeyedLedger.open({ documents, payloads, clock: world.clock, keys, kept: world.#kept });
-    return world;
+    const driver = new LedgerDriver(documents);
+    driver.#segments = await documents.collection<LedgerSegment>(LEDGER);
+    driver.#kept = await KeptFrom.open(documents);
+    await driver.clock.pass(1_700_000_000_000);
+    for (const node of NODES) await driver.restart(node);
+    const keys = await KeyRuns.open({ documents, clock: driver.clock });
+    driver.reader = await KeyedLedger.open({ documents, payloads, clock: driver.clock, keys, kept: driver.#kept });
+    return driver;
   }
 
   private constructor(documents: Documents) {

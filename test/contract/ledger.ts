@@ -27,13 +27,13 @@ export function ledgerContract(
       const property = fc.asyncProperty(steps, async (history) => {
         const rig = await make();
         try {
-          const world = await LedgerDriver.open(rig.documents);
-          for (const [step, seed] of history) await run(world, step, seed);
+          const driver = await LedgerDriver.open(rig.documents);
+          for (const [step, seed] of history) await run(driver, step, seed);
           // A round that was cut off is written again by the next holder of its logs.
-          await world.write('node-a', numbersFrom(1));
+          await driver.write('node-a', numbersFrom(1));
           // Removed deliveries may be answered from memory for some seconds.
-          await world.clock.pass(20_000);
-          await checkAll(world);
+          await driver.clock.pass(20_000);
+          await checkAll(driver);
         } finally {
           await rig.stop();
         }
@@ -43,28 +43,28 @@ export function ledgerContract(
   });
 }
 
-async function run(world: LedgerDriver, step: (typeof STEPS)[number], seed: number): Promise<void> {
+async function run(driver: LedgerDriver, step: (typeof STEPS)[number], seed: number): Promise<void> {
   const number = numbersFrom(seed);
   const node = NODES[number(2)] ?? 'node-a';
-  if (step === 'round') await world.write(node, number);
-  else if (step === 'merge') await world.merge(node);
-  else if (step === 'retain') await world.retain(TENANTS[number(2)] ?? 'acme', number(4));
-  else if (step === 'wait') await world.clock.pass([100, 20_000, 4_000_000][number(3)] ?? 0);
-  else if (step === 'pages') await readWhileItGrows(world, number);
+  if (step === 'round') await driver.write(node, number);
+  else if (step === 'merge') await driver.merge(node);
+  else if (step === 'retain') await driver.retain(TENANTS[number(2)] ?? 'acme', number(4));
+  else if (step === 'wait') await driver.clock.pass([100, 20_000, 4_000_000][number(3)] ?? 0);
+  else if (step === 'pages') await readWhileItGrows(driver, number);
   else {
-    world.cutOff.get(node)?.after(number(6));
-    const cut = step === 'cut' ? world.write(node, number) : number(2) === 0 ? world.merge(node) : world.prune(node);
+    driver.cutOff.get(node)?.after(number(6));
+    const cut = step === 'cut' ? driver.write(node, number) : number(2) === 0 ? driver.merge(node) : driver.prune(node);
     await cut.catch((thrown: unknown) => {
       if (!(thrown instanceof SvcError) || thrown.code !== 'unavailable') throw thrown;
     });
-    await world.restart(node);
+    await driver.restart(node);
   }
 }
 
-async function checkAll(world: LedgerDriver): Promise<void> {
-  const { reader } = world;
+async function checkAll(driver: LedgerDriver): Promise<void> {
+  const { reader } = driver;
   for (const tenant of TENANTS) {
-    const all = await world.scan(tenant);
+    const all = await driver.scan(tenant);
     const idsOf = (pick: (one: LedgerDelivery) => string | null): string[] => [
       ...new Set(all.flatMap((one) => pick(one) ?? [])),
     ];
@@ -154,7 +154,7 @@ function assertOrder(deliveries: readonly LedgerDelivery[], keyOf: (one: LedgerD
 }
 
 /** Reads a trace in small pages while both nodes write and merge. */
-async function readWhileItGrows(world: LedgerDriver, number: (below: number) => number): Promise<void> {
+async function readWhileItGrows(driver: LedgerDriver, number: (below: number) => number): Promise<void> {
   const tenant = TENANTS[number(2)] ?? 'acme';
   const trace = TRACES[number(3)] ?? 't0';
   const seen: string[] = [];
@@ -163,18 +163,18 @@ async function readWhileItGrows(world: LedgerDriver, number: (below: number) => 
     const growing = number(3) > 0 && seen.length < 200;
     if (growing) {
       const node = NODES[number(2)] ?? 'node-a';
-      if (number(3) === 0) await world.merge(node);
-      else await world.write(node, number);
-      if (number(2) === 0) await world.clock.pass(number(30_000));
+      if (number(3) === 0) await driver.merge(node);
+      else await driver.write(node, number);
+      if (number(2) === 0) await driver.clock.pass(number(30_000));
     }
-    await world.clock.pass(200);
-    expected = (await world.scan(tenant)).filter(({ message }) => message.trace === trace).map(nameOf);
-    const { deliveries, next } = await world.reader.trace(tenant, trace, { limit: 1 + number(4), after });
+    await driver.clock.pass(200);
+    expected = (await driver.scan(tenant)).filter(({ message }) => message.trace === trace).map(nameOf);
+    const { deliveries, next } = await driver.reader.trace(tenant, trace, { limit: 1 + number(4), after });
     seen.push(...deliveries.map(nameOf));
     if (next === null) break;
     after = next;
   }
   assert.equal(new Set(seen).size, seen.length, 'a delivery came twice');
-  const missing = expected.filter((one) => world.complete.has(one) && !seen.includes(one));
+  const missing = expected.filter((one) => driver.complete.has(one) && !seen.includes(one));
   assert.deepEqual(missing, [], 'deliveries were skipped');
 }

@@ -75,7 +75,7 @@ export function retentionContract(
 ): void {
   describe(`retention on ${name}`, { timeout: 300_000 }, () => {
     const test = eachNth(nth);
-    let world: KernelStores;
+    let stores: KernelStores;
     let ports: Awaited<ReturnType<KernelStores['open']>>;
     let runtime: Runtime;
     let cutOff: CutOff;
@@ -96,7 +96,7 @@ export function retentionContract(
     );
 
     const start = async (settings: RuntimeParts['settings'] = {}): Promise<void> => {
-      ports = await world.open();
+      ports = await stores.open();
       cutOff = new CutOff();
       runtime = await startRuntime({
         ...ports,
@@ -132,12 +132,12 @@ export function retentionContract(
       await ports.close();
     };
     before(async () => {
-      world = await make();
+      stores = await make();
       await start();
     });
     after(async () => {
       await stop();
-      await world.destroy();
+      await stores.destroy();
     });
 
     const ask = (to: Address, type: string, payload: Json = {}): Promise<Json> => runtime.client.ask(to, type, payload);

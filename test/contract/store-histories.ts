@@ -63,23 +63,23 @@ export function storeHistories(name: string, make: (random: () => number) => Pro
   for (const seed of seedsOf(usual)) {
     test(`${name}: after faults and a quiet period each acknowledged, kept message is handled once (SVC_SEED=${seed})`, async () => {
       const random = seeded(seed);
-      const world = await make(seeded(seed + 7_919));
+      const stores = await make(seeded(seed + 7_919));
       try {
-        await play(world, random);
+        await play(stores, random);
       } finally {
-        await world.close();
+        await stores.close();
       }
     });
   }
 }
 
 /** One process that serves; with a store of its own. */
-async function startNode(world: HistoryStores, warnings: string[]) {
-  const store = await world.open();
+async function startNode(stores: HistoryStores, warnings: string[]) {
+  const store = await stores.open();
   const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
   await effects.open();
   const runtime = await startRuntime({
-    ...{ store, documents: world.documents, blobs: world.blobs, effects, node: 'node-a' },
+    ...{ store, documents: stores.documents, blobs: stores.blobs, effects, node: 'node-a' },
     definitions: [counter, job],
     handlers: [workEffect({ begun: [], aborted: [] })],
     settings: {
@@ -103,9 +103,9 @@ async function startNode(world: HistoryStores, warnings: string[]) {
   };
 }
 
-async function play(world: HistoryStores, random: () => number): Promise<void> {
+async function play(stores: HistoryStores, random: () => number): Promise<void> {
   const warnings: string[] = [];
-  let node = await startNode(world, warnings);
+  let node = await startNode(stores, warnings);
   const counters = Array.from({ length: 6 }, (_, at) => addressOf('counter', 'acme', `c${at}`));
   const acknowledged: Acknowledged[] = [];
   const jobs: Address[] = [];
@@ -158,52 +158,52 @@ async function play(world: HistoryStores, random: () => number): Promise<void> {
   const thieves = async (): Promise<void> => {
     while (!over) {
       await new Promise((resolve) => setTimeout(resolve, 50 + pick(200)));
-      const logs = world.direct().sharedLogs;
+      const logs = stores.direct().sharedLogs;
       for (const log of (await logs?.list().catch(() => [])) ?? [])
         if (random() < 0.5) await logs?.adopt(log, 'node-a', randomUUID(), 1).catch(() => null);
       const partition = PARTITIONS_HELD[pick(PARTITIONS)] ?? 'default:0';
-      const got = await world
+      const got = await stores
         .direct()
         .acquire(partition, 'node-a', randomUUID(), 60_000)
         .catch(() => null);
       if (got?.kind === 'granted')
-        await world
+        await stores
           .direct()
           .release(got.lease)
           .catch(() => undefined);
     }
   };
   const goesBack = random() < 0.6;
-  world.disturb();
-  const stealing = world.inProcess ? Promise.resolve() : thieves();
+  stores.disturb();
+  const stealing = stores.inProcess ? Promise.resolve() : thieves();
   try {
     const playing = Promise.all(Array.from({ length: CLIENTS }, client));
     if (goesBack) {
       await waitUntil('some calls', () => acknowledged.length > 8 + pick(10), 60_000);
       kept = { calls: acknowledged.length, jobs: jobs.length };
-      await world.mark();
+      await stores.mark();
       const more = acknowledged.length + pick(12);
       await waitUntil('some more', () => acknowledged.length >= more, 60_000);
-      if (world.inProcess) {
+      if (stores.inProcess) {
         await playing;
-        await world.calm();
+        await stores.calm();
         await node.stop();
       }
       // What comes after would hide what is not read: mostly, nothing does.
-      silent = world.inProcess || random() < 0.8;
-      await world.goBack();
-      if (world.inProcess) node = await startNode(world, warnings);
+      silent = stores.inProcess || random() < 0.8;
+      await stores.goBack();
+      if (stores.inProcess) node = await startNode(stores, warnings);
     }
     await playing;
   } finally {
     over = true;
     await stealing;
   }
-  await world.calm();
+  await stores.calm();
   const sure = acknowledged.slice(0, kept?.calls ?? acknowledged.length);
   const sureJobs = jobs.slice(0, kept?.jobs ?? jobs.length);
   try {
-    await quiet(world, node.runtime);
+    await quiet(stores, node.runtime);
     await check(node.runtime, [...new Set([...counters, ...acknowledged.map(({ to }) => to)])], sure, sureJobs);
   } catch (thrown) {
     console.error(warnings.slice(-12).join('\n'));
@@ -214,8 +214,8 @@ async function play(world: HistoryStores, random: () => number): Promise<void> {
 }
 
 /** Nothing is asked: what is in the store comes to its end by itself. */
-async function quiet(world: HistoryStores, runtime: Runtime): Promise<void> {
-  const store = world.direct();
+async function quiet(stores: HistoryStores, runtime: Runtime): Promise<void> {
+  const store = stores.direct();
   await waitUntil('the node reaches its store', () =>
     runtime.client.read(NO_ONE).then(
       () => true,

@@ -6,11 +6,11 @@ import { hungModel } from './rounds/hung-model.ts';
 import { openNoisyTenant } from './rounds/noisy-tenant.ts';
 import { openOverload } from './rounds/overload.ts';
 
-async function one(world: FaultStores): Promise<RoundOutcome> {
+async function one(faults: FaultStores): Promise<RoundOutcome> {
   try {
-    return await world.round(1);
+    return await faults.round(1);
   } finally {
-    await world.close();
+    await faults.close();
   }
 }
 

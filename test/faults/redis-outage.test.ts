@@ -10,12 +10,12 @@ test('Redis away for longer than a lease: commands of live nodes run on and repo
   skip,
   timeout: 300_000,
 }, async () => {
-  const world = await redisAway.open('redis', 1);
+  const faults = await redisAway.open('redis', 1);
   try {
-    const { recoveryMs, notes, ...counts } = await world.round(0);
+    const { recoveryMs, notes, ...counts } = await faults.round(0);
     console.log(`${notes?.join(' ')}, quiet after ${Math.round(recoveryMs ?? 0)} ms`);
     assert.deepEqual(counts, { runs: 12, hung: 0, nodesEnded: 0, lost: 0, repeated: 0 });
   } finally {
-    await world.close();
+    await faults.close();
   }
 });

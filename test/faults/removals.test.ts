@@ -7,12 +7,12 @@ test('runs deleted right after their end while the node is killed leave nothing,
   timeout: 300_000,
 }, async () => {
   const seed = seedOf(process.env);
-  const world = await removedRuns.open('sqlite', seed);
+  const faults = await removedRuns.open('sqlite', seed);
   try {
-    const { hung, lost, nodesEnded, repeated, notes = [] } = await world.round(seed);
+    const { hung, lost, nodesEnded, repeated, notes = [] } = await faults.round(seed);
     const said = `seed ${seed}: ${notes.join('; ')}`;
     assert.deepEqual({ hung, lost, nodesEnded, repeated }, { hung: 0, lost: 0, nodesEnded: 0, repeated: 0 }, said);
   } finally {
-    await world.close();
+    await faults.close();
   }
 });

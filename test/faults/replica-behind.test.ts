@@ -10,9 +10,9 @@ test('a replica that is seconds behind becomes master of a quiet fleet: runs tha
   skip,
   timeout: 300_000,
 }, async () => {
-  const world = await replicaBehind.open('redis', 1);
+  const faults = await replicaBehind.open('redis', 1);
   try {
-    const outcome = await world.round(1);
+    const outcome = await faults.round(1);
     assert.deepEqual(
       { hung: outcome.hung, nodesEnded: outcome.nodesEnded, lost: outcome.lost, repeated: outcome.repeated },
       { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 },
@@ -21,6 +21,6 @@ test('a replica that is seconds behind becomes master of a quiet fleet: runs tha
     assert.notEqual(outcome.recoveryMs, null, outcome.notes?.join('; '));
     assert.ok((outcome.ofStore?.behind ?? 0) > 0, 'partitions went back, each with its line in a log');
   } finally {
-    await world.close();
+    await faults.close();
   }
 });

@@ -183,14 +183,14 @@ describe('a version of an older format', { timeout: 300_000 }, () => {
       const missing = (await versionMissing(commit)) || (store === 'redis' && skip);
       if (missing) return t.skip(missing);
       const seed = Date.now() % 1_000_000;
-      const world = await openVersions(store, [commit]);
+      const faults = await openVersions(store, [commit]);
       try {
-        const { notes, hung, nodesEnded, lost, repeated, runs } = await world.round(seed);
+        const { notes, hung, nodesEnded, lost, repeated, runs } = await faults.round(seed);
         const said = `seed ${seed}: ${notes?.join('; ')}`;
         assert.deepEqual({ hung, nodesEnded, lost, repeated }, { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 }, said);
         assert.ok(runs >= 8, said);
       } finally {
-        await world.close();
+        await faults.close();
       }
     });
   }

@@ -18,16 +18,16 @@ const isShared = (nodes: readonly FleetNode[]): boolean => {
 };
 
 describe('a fleet over one store', { skip: missing || false }, () => {
-  let world: FleetKernels;
+  let kernels: FleetKernels;
   before(async () => {
-    world = await openFleetKernels();
+    kernels = await openFleetKernels();
   });
-  after(() => world[Symbol.asyncDispose]());
+  after(() => kernels[Symbol.asyncDispose]());
 
   test('a node that joins gets its share, and one that leaves gives its own back, without a wait for a TTL', async () => {
-    const first = await world.node('join-a');
+    const first = await kernels.node('join-a');
     assert.equal(first.runtime.held().length, ALL);
-    const second = await world.node('join-b');
+    const second = await kernels.node('join-b');
     const joinedAt = performance.now();
     await waitUntil('both hold a share', () => isShared([first, second]));
     const joinMs = performance.now() - joinedAt;
@@ -45,7 +45,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('a node that is reported dead by mistake loses its partitions and no message, and then becomes a member again', async () => {
-    const [a, b] = [await world.node('wrong-a'), await world.node('wrong-b')];
+    const [a, b] = [await kernels.node('wrong-a'), await kernels.node('wrong-b')];
     await waitUntil('both hold a share', () => isShared([a, b]));
     const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));
     const asks = counters.flatMap((address) => [1, 2, 3].map(() => b.runtime.client.ask(address, 'Add', { by: 1 })));
@@ -60,8 +60,8 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('a second process under one node id takes over, and the first serves nothing any more', async () => {
-    const first = await world.node('twin');
-    const second = await world.node('twin');
+    const first = await kernels.node('twin');
+    const second = await kernels.node('twin');
     await waitUntil('the first is not ready', () => !first.runtime.ready());
     assert.equal(first.runtime.held().length, 0);
     await waitUntil('the second holds all', () => second.runtime.held().length === ALL);
@@ -69,8 +69,8 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('controllers serve the pool system, workers the rest', async () => {
-    const controller = await world.node('role-c', { role: 'controller' });
-    const worker = await world.node('role-w', { role: 'worker' });
+    const controller = await kernels.node('role-c', { role: 'controller' });
+    const worker = await kernels.node('role-w', { role: 'worker' });
     await waitUntil('the worker holds pool default', () => worker.runtime.held().length === 32);
     assert.deepEqual(new Set(controller.runtime.held().map(poolOf)), new Set(['system']));
     assert.deepEqual(new Set(worker.runtime.held().map(poolOf)), new Set(['default']));
@@ -78,8 +78,8 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('an actor placed by tags lives on a node with these tags, any node finds it, and its effects run there', async () => {
-    const plain = await world.node('tags-plain');
-    const gpu = await world.node('tags-gpu', { tags: ['gpu', 'zone:eu'] });
+    const plain = await kernels.node('tags-plain');
+    const gpu = await kernels.node('tags-gpu', { tags: ['gpu', 'zone:eu'] });
     const address = addressOf('traveller', 'acme', randomUUID());
     const placed = await plain.runtime.client.place(address, { tags: ['gpu'] });
     assert.deepEqual([placed.pool, placed.served], ['+gpu', true]);
@@ -93,7 +93,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('an actor that is placed on the local node lives there, also when the node held no partition of the pool', async () => {
-    const [a, b] = [await world.node('here-a', { tags: ['here'] }), await world.node('here-b', { tags: ['here'] })];
+    const [a, b] = [await kernels.node('here-a', { tags: ['here'] }), await kernels.node('here-b', { tags: ['here'] })];
     for (const node of [a, b]) {
       const address = addressOf('traveller', 'acme', randomUUID());
       const { partition } = await node.runtime.client.place(address, { tags: ['here'], here: true });
@@ -104,7 +104,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('tags that change at run time change who serves, without a restart', async () => {
-    const [a, b] = [await world.node('retag-a', { tags: ['ssd'] }), await world.node('retag-b')];
+    const [a, b] = [await kernels.node('retag-a', { tags: ['ssd'] }), await kernels.node('retag-b')];
     const address = addressOf('traveller', 'acme', randomUUID());
     await a.runtime.client.place(address, { tags: ['ssd'] });
     assert.equal(await b.runtime.client.ask(address, 'Add', { by: 1 }), 1);
@@ -117,7 +117,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
 
   test('the number of tag sets is bounded: one more is refused by name, the existing ones go on', async () => {
-    const node = await world.node('bound');
+    const node = await kernels.node('bound');
     const place = (tag: string) =>
       node.runtime.client.place(addressOf('traveller', 'acme', randomUUID()), { tags: [tag] });
     const known = new Set((await node.stores.store.pools()).map(({ pool }) => pool));

@@ -67,16 +67,16 @@ const statusOf = async (node: FleetNode, { address }: Job): Promise<string> =>
   Status.parse((await node.runtime.client.read(address))?.state).status;
 
 describe('a node that lives and is taken for dead', { skip: missing || false, timeout: 300_000 }, () => {
-  let world: FleetKernels;
+  let kernels: FleetKernels;
   before(async () => {
-    world = await openFleetKernels();
+    kernels = await openFleetKernels();
   });
-  after(() => world[Symbol.asyncDispose]());
+  after(() => kernels[Symbol.asyncDispose]());
 
   const open = async (name: string) => {
     const work = new HeldWork();
-    const a = await world.node(`${name}-a`, {}, [work.on('a')]);
-    const b = await world.node(`${name}-b`, {}, [work.on('b')]);
+    const a = await kernels.node(`${name}-a`, {}, [work.on('a')]);
+    const b = await kernels.node(`${name}-b`, {}, [work.on('b')]);
     await waitUntil('both hold a share', () => [a, b].every(({ runtime }) => runtime.held().length > 0));
     const jobs = await startJobs(b);
     await waitUntil('all have begun', () => jobs.every((job) => work.of(job).length === 1));

@@ -42,14 +42,14 @@ const statusIs = (node: FleetNode, id: string, status: string) => async () =>
   (await node.executions.status(SYSTEM_TENANT, id)).status === status;
 
 describe('executions that need tags', { skip: missing || false }, () => {
-  let world: FleetKernels;
+  let kernels: FleetKernels;
   before(async () => {
-    world = await openFleetKernels();
+    kernels = await openFleetKernels();
   });
-  after(() => world[Symbol.asyncDispose]());
+  after(() => kernels[Symbol.asyncDispose]());
 
   test('an execution whose tags no node has is accepted, listed, and says what it waits for; a node with them runs it', async () => {
-    const plain = await world.node('wait-plain');
+    const plain = await kernels.node('wait-plain');
     const { execution_id: id, waiting_for } = await start(plain, ['gpu', 'a100']);
     assert.deepEqual(waiting_for, {
       kind: 'node',
@@ -62,7 +62,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
     assert.deepEqual([listed?.execution_id, listed?.waiting_for], [id, waiting_for]);
     const { pools } = await plain.placement.view();
     assert.deepEqual(pools.find(({ pool }) => pool === '+a100+gpu')?.waiting_for?.tags, ['a100', 'gpu']);
-    const gpu = await world.node('wait-gpu', { tags: ['a100', 'gpu'] });
+    const gpu = await kernels.node('wait-gpu', { tags: ['a100', 'gpu'] });
     await waitUntil('it has run', statusIs(plain, id, 'completed'));
     const events = await plain.executions.events(SYSTEM_TENANT, id, 0, 10);
     assert.deepEqual(
@@ -77,16 +77,16 @@ describe('executions that need tags', { skip: missing || false }, () => {
   });
 
   test('an execution that was cancelled while it waited ends cancelled and asks no model', async () => {
-    const plain = await world.node('cancel-plain');
+    const plain = await kernels.node('cancel-plain');
     const { execution_id: id } = await start(plain, ['tpu']);
     await plain.executions.cancel(SYSTEM_TENANT, id);
-    const tpu = await world.node('cancel-tpu', { tags: ['tpu'] });
+    const tpu = await kernels.node('cancel-tpu', { tags: ['tpu'] });
     await waitUntil('it has ended', statusIs(plain, id, 'cancelled'));
     await Promise.all([plain.stop(), tpu.stop()]);
   });
 
   test('an execution started here runs in a partition of this node, and its directory entry is removed when it is archived', async () => {
-    const [a, b] = [await world.node('fwd-a'), await world.node('fwd-b')];
+    const [a, b] = [await kernels.node('fwd-a'), await kernels.node('fwd-b')];
     await waitUntil('both serve', () => [a, b].every(({ runtime }) => runtime.held().length > 0));
     const ids: Awaited<ReturnType<typeof start>>[] = [];
     // The home is by chance, and the first may have ended before the look.

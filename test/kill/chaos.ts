@@ -57,16 +57,16 @@ export interface ChaosOutcome {
 
 /** Runs executions of all agents while it kills the node again and again; answers what came of it. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
-  const world = await openSurroundings(options.kind);
+  const surroundings = await openSurroundings(options.kind);
   try {
-    return await explained(world.node, options.seed, new Chaos(world, options).run());
+    return await explained(surroundings.node, options.seed, new Chaos(surroundings, options).run());
   } finally {
-    await world.destroy();
+    await surroundings.destroy();
   }
 }
 
 class Chaos {
-  readonly #world: Surroundings;
+  readonly #surroundings: Surroundings;
   readonly #options: ChaosOptions;
   readonly #random: SeededRandom;
   readonly #recovery = new RecoveryTimes();
@@ -77,28 +77,28 @@ class Chaos {
   #waiting: (() => void)[] = [];
   #killsInStartup = 0;
 
-  constructor(world: Surroundings, options: ChaosOptions) {
-    this.#world = world;
+  constructor(surroundings: Surroundings, options: ChaosOptions) {
+    this.#surroundings = surroundings;
     this.#options = options;
     this.#random = new SeededRandom(options.seed);
   }
 
   async run(): Promise<ChaosOutcome> {
-    const { node, agents, calls } = this.#world;
+    const { node, agents, calls } = this.#surroundings;
     const begun = performance.now();
     node.spawn();
     for (const agent of agents) this.#agentIds.set(agent.name, await deploy(node, agent, this.#abort.signal));
     const unkilled = await Promise.all(agents.map((agent) => this.#execute(agent)));
     const executions = await this.#killWhileRunning();
     const ended = executions.map(({ id }) => id);
-    const unfinished = await livenessBroken({ location: this.#world.location, url: await node.url, ended });
-    const left = await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, executions)));
+    const unfinished = await livenessBroken({ location: this.#surroundings.location, url: await node.url, ended });
+    const left = await leftAtLast(node, () => this.#surroundings.withStores((stores) => leftIn(stores, executions)));
     return {
       baseline: new Map(unkilled.map((seen) => [seen.agent.name, seen])),
       executions,
       calls,
-      runs: await this.#world.runs(),
-      recorded: await this.#world.withStores(recordedResults),
+      runs: await this.#surroundings.runs(),
+      recorded: await this.#surroundings.withStores(recordedResults),
       left,
       unfinished,
       traces: this.#tracesOf(),
@@ -110,12 +110,12 @@ class Chaos {
   }
 
   #tracesOf(): TraceFigures | null {
-    const { dataDir } = this.#world.location;
+    const { dataDir } = this.#surroundings.location;
     return this.#options.kind === 'sqlite' ? checkTraces(readRawLedger(dataDir)) : null;
   }
 
   async #killWhileRunning(): Promise<ExecutionSeen[]> {
-    const { node, agents } = this.#world;
+    const { node, agents } = this.#surroundings;
     const { seen, killed } = await workUnderKills({
       atATime: this.#options.atATime,
       kinds: agents,
@@ -135,7 +135,7 @@ class Chaos {
   }
 
   async #execute(agent: KillAgent): Promise<ExecutionSeen> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     const { signal } = this.#abort;
     const key = randomUUID();
     const id = await start(node, this.#agentIds.get(agent.name) ?? '', key, signal);

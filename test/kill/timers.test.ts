@@ -69,14 +69,14 @@ function firedAfter({ events }: Followed): number {
 const kinds: readonly StoreKind[] = ['sqlite', 'redis'];
 for (const kind of kinds) {
   describe(`time-outs on ${kind}`, { skip: storesMissing(kind), timeout: 300_000 }, () => {
-    let world: SilentModel;
+    let model: SilentModel;
     before(async () => {
-      world = await openSilentModel(kind);
+      model = await openSilentModel(kind);
     });
-    after(() => world?.[Symbol.asyncDispose]());
+    after(() => model?.[Symbol.asyncDispose]());
 
     test(`a time-out set before a kill fires after the restart at its time (${kind})`, async () => {
-      const { node, begin } = world;
+      const { node, begin } = model;
       const started = Promise.withResolvers<void>();
       const followed = begin('before', started.resolve);
       await started.promise;
@@ -91,7 +91,7 @@ for (const kind of kinds) {
     });
 
     test(`a time-out that passed while no node ran fires once at the restart (${kind})`, async () => {
-      const { node, begin } = world;
+      const { node, begin } = model;
       const started = Promise.withResolvers<void>();
       const followed = begin('passed', started.resolve);
       await started.promise;

@@ -106,19 +106,19 @@ const VERDICT = JSON.stringify({ score: 0.9, confidence: 0.9, reasoning: 'fine' 
  * is compared with what was appended.
  */
 export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutcome> {
-  const world = await openSurroundings(options.store);
-  const [redis] = world.location.redis ?? [];
+  const surroundings = await openSurroundings(options.store);
+  const [redis] = surroundings.location.redis ?? [];
   const journal = redis === undefined ? null : new JournalFollower(redis);
   try {
-    return await explained(world.node, options.seed, new TraceRun(world, options, journal).run());
+    return await explained(surroundings.node, options.seed, new TraceRun(surroundings, options, journal).run());
   } finally {
     journal?.close();
-    await world.destroy();
+    await surroundings.destroy();
   }
 }
 
 class TraceRun {
-  readonly #world: Surroundings;
+  readonly #surroundings: Surroundings;
   readonly #options: TraceRunOptions;
   readonly #random: SeededRandom;
   readonly #abort = new AbortController();
@@ -131,8 +131,8 @@ class TraceRun {
   #done = 0;
   #lost = 0;
 
-  constructor(world: Surroundings, options: TraceRunOptions, journal: JournalFollower | null) {
-    this.#world = world;
+  constructor(surroundings: Surroundings, options: TraceRunOptions, journal: JournalFollower | null) {
+    this.#surroundings = surroundings;
     this.#options = options;
     this.#random = new SeededRandom(options.seed);
     this.#left = options.runs;
@@ -140,7 +140,7 @@ class TraceRun {
   }
 
   async run(): Promise<TraceRunOutcome> {
-    const { node, model } = this.#world;
+    const { node, model } = this.#surroundings;
     const begun = performance.now();
     model.answer((call) => {
       return JSON.stringify(call.body).includes('JUDGE') ? { chunks: [VERDICT], delayMs: 5 } : modelTurn(call);
@@ -158,7 +158,7 @@ class TraceRun {
     await node.url;
     // The journals of logs that partitions share are not in `leftIn`.
     await this.#journal?.untilTrimmed(PROJECTED_WITHIN_MS);
-    await leftAtLast(node, () => this.#world.withStores((stores) => leftIn(stores, this.#executions)));
+    await leftAtLast(node, () => this.#surroundings.withStores((stores) => leftIn(stores, this.#executions)));
     return {
       traces: checkTraces(await this.#raw()),
       runs: this.#options.runs,
@@ -170,13 +170,13 @@ class TraceRun {
   }
 
   async #raw(): Promise<RawLedger> {
-    const { dataDir, mongodb } = this.#world.location;
+    const { dataDir, mongodb } = this.#surroundings.location;
     if (this.#journal === null || mongodb === undefined) return readRawLedger(dataDir);
     return readRawMongo(mongodb, await this.#journal.stop());
   }
 
   async #deploy(): Promise<void> {
-    const { node, agents } = this.#world;
+    const { node, agents } = this.#surroundings;
     const { signal } = this.#abort;
     const manifests = new Map(agents.map(({ name, manifest }) => [name, manifest]));
     manifests.set('judge', JUDGE).set('judged', JUDGED);
@@ -202,7 +202,7 @@ class TraceRun {
   }
 
   async #agent(name: string): Promise<string> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     const key = randomUUID();
     const agentId = this.#agentIds.get(name) ?? '';
     await this.#maybeLose((signal) => start(node, agentId, key, signal));
@@ -212,7 +212,7 @@ class TraceRun {
   }
 
   async #workflow(name: string): Promise<string> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
     const init = { method: 'POST', headers, body: JSON.stringify({ input: {} }) };
     const call = (signal: AbortSignal) => untilAnswered(node, `/v1/workflows/${name}/run`, init, signal);
@@ -232,10 +232,10 @@ class TraceRun {
   async #end(path: string): Promise<string> {
     for (const begun = Date.now(); ; ) {
       if (Date.now() - begun > HANGS_MS) {
-        const why = await untilAnswered(this.#world.node, `${path}/why`, {}, this.#abort.signal);
+        const why = await untilAnswered(this.#surroundings.node, `${path}/why`, {}, this.#abort.signal);
         throw new Error(`${path} does not end: ${JSON.stringify(why)}`);
       }
-      const { status } = Status.parse(await untilAnswered(this.#world.node, path, {}, this.#abort.signal));
+      const { status } = Status.parse(await untilAnswered(this.#surroundings.node, path, {}, this.#abort.signal));
       if (ENDED.has(status)) return status;
       await pause(LOOK_MS);
     }
@@ -243,7 +243,7 @@ class TraceRun {
 
   /** kill -9 when some runs have ended, or while the node starts, until the work is done. */
   async #killUntil(work: Promise<unknown>): Promise<number> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     let isOver = false;
     const over = (): void => {
       isOver = true;
@@ -263,7 +263,7 @@ class TraceRun {
   /** Resolves when the node listens and some more runs have ended. */
   async #someRuns(isOver: () => boolean): Promise<void> {
     const due = this.#done + this.#random.between(...this.#options.runsALife);
-    await this.#world.node.url;
+    await this.#surroundings.node.url;
     while (this.#done < due && !isOver()) await pause(LOOK_MS);
   }
 }

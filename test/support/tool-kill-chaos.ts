@@ -41,24 +41,27 @@ const ENDED_MS = 10_000;
 const SETTLE_MS = 180_000;
 
 /** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
-export async function killToolAgents(world: ToolKillSurroundings, options: ToolKillOptions): Promise<ToolKillOutcome> {
+export async function killToolAgents(
+  surroundings: ToolKillSurroundings,
+  options: ToolKillOptions,
+): Promise<ToolKillOutcome> {
   const abort = new AbortController();
   try {
-    return await explained(world.node, options.seed, killAll(world, options, abort));
+    return await explained(surroundings.node, options.seed, killAll(surroundings, options, abort));
   } finally {
     abort.abort();
   }
 }
 
 async function killAll(
-  world: ToolKillSurroundings,
+  surroundings: ToolKillSurroundings,
   options: ToolKillOptions,
   abort: AbortController,
 ): Promise<ToolKillOutcome> {
   const begun = performance.now();
-  const { node, agents, podman } = world;
+  const { node, agents, podman } = surroundings;
   const recovery = new RecoveryTimes();
-  const clients = new ToolRuns(world, recovery, abort.signal);
+  const clients = new ToolRuns(surroundings, recovery, abort.signal);
   node.spawn();
   await node.url;
   await clients.deploy();
@@ -76,19 +79,19 @@ async function killAll(
     abort,
   });
   const containers = await untilEmpty(async () => (podman === null ? [] : containersLeft(podman)), SWEEP_MS);
-  const boxesLeft = await untilEmpty(() => world.boxes(), SWEEP_MS);
+  const boxesLeft = await untilEmpty(() => surroundings.boxes(), SWEEP_MS);
   const ended = [...unkilled, ...runs];
   const ids = ended.map(({ id }) => id);
-  const unfinished = await livenessBroken({ location: world.location, url: await node.url, ended: ids });
+  const unfinished = await livenessBroken({ location: surroundings.location, url: await node.url, ended: ids });
   await node.kill('SIGTERM');
   const own = new Set([process.pid]);
-  const processes = async () => (await Promise.all(world.marks.map((mark) => processesWith(mark, own)))).flat();
+  const processes = async () => (await Promise.all(surroundings.marks.map((mark) => processesWith(mark, own)))).flat();
   return {
     unfinished,
     ...{ unkilled, runs, recovery, killsInStartup, boxesLeft, containersLeft: containers },
     processesLeft: await untilEmpty(processes, ENDED_MS),
-    counted: await world.counted(),
-    left: await leftAtLast(node, () => world.withStores((stores) => leftIn(stores, ended))),
+    counted: await surroundings.counted(),
+    left: await leftAtLast(node, () => surroundings.withStores((stores) => leftIn(stores, ended))),
     tookMs: performance.now() - begun,
   };
 }

@@ -33,24 +33,24 @@ const CLOSED_MS = 60_000;
 export class ToolRuns {
   /** Ids of what runs now. */
   readonly running = new Set<string>();
-  readonly #world: ToolKillSurroundings;
+  readonly #surroundings: ToolKillSurroundings;
   readonly #recovery: RecoveryTimes;
   readonly #signal: AbortSignal;
   readonly #agentIds = new Map<string, string>();
 
-  constructor(world: ToolKillSurroundings, recovery: RecoveryTimes, signal: AbortSignal) {
-    this.#world = world;
+  constructor(surroundings: ToolKillSurroundings, recovery: RecoveryTimes, signal: AbortSignal) {
+    this.#surroundings = surroundings;
     this.#recovery = recovery;
     this.#signal = signal;
   }
 
   async deploy(): Promise<void> {
-    const { node, agents } = this.#world;
+    const { node, agents } = this.#surroundings;
     for (const agent of agents) this.#agentIds.set(agent.name, await deploy(node, agent, this.#signal));
   }
 
   async run(agent: ToolAgent): Promise<ToolRunSeen> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     const key = randomUUID();
     const startedAtMs = Date.now();
     const id = await start(node, this.#agentIds.get(agent.name) ?? '', key, this.#signal);
@@ -62,7 +62,7 @@ export class ToolRuns {
     });
     this.running.delete(id);
     const endedAtMs = Date.now();
-    const marks = await this.#world.journalOf(id);
+    const marks = await this.#surroundings.journalOf(id);
     const status = await finalStatus(node, id, this.#signal);
     const audit = await this.#audit(id);
     return { agent, key, id, followed, status, ...audit, startedAtMs, endedAtMs, marks };
@@ -70,7 +70,7 @@ export class ToolRuns {
 
   /** The chain once it is closed: what is recorded may come a moment behind the end of its execution. */
   async #audit(id: string): Promise<Pick<ToolRunSeen, 'records' | 'verdict'>> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     const deadline = performance.now() + CLOSED_MS;
     for (;;) {
       const answer = await untilAnswered(node, `/v1/seal/sessions/${id}/audit`, {}, this.#signal, [404]);

@@ -63,15 +63,15 @@ const SWEEP_MS = 90_000;
 
 /** Runs the cases again and again while the node is killed at random moments of them; answers what came of it. */
 export async function killWorkflows(
-  world: WorkflowKillSurroundings,
+  surroundings: WorkflowKillSurroundings,
   cases: readonly WorkflowCase[],
   options: WorkflowKillOptions,
 ): Promise<WorkflowKillOutcome> {
-  return explained(world.node, options.seed, new WorkflowKills(world, cases, options).all());
+  return explained(surroundings.node, options.seed, new WorkflowKills(surroundings, cases, options).all());
 }
 
 class WorkflowKills {
-  readonly #world: WorkflowKillSurroundings;
+  readonly #surroundings: WorkflowKillSurroundings;
   readonly #cases: readonly WorkflowCase[];
   readonly #options: WorkflowKillOptions;
   readonly #random: SeededRandom;
@@ -82,17 +82,17 @@ class WorkflowKills {
   #killsInStartup = 0;
   #slowStarts = 0;
 
-  constructor(world: WorkflowKillSurroundings, cases: readonly WorkflowCase[], options: WorkflowKillOptions) {
-    this.#world = world;
+  constructor(surroundings: WorkflowKillSurroundings, cases: readonly WorkflowCase[], options: WorkflowKillOptions) {
+    this.#surroundings = surroundings;
     this.#cases = cases;
     this.#options = options;
     this.#random = new SeededRandom(options.seed);
-    this.#calls = new WorkflowCalls(world.node, this.#abort.signal);
+    this.#calls = new WorkflowCalls(surroundings.node, this.#abort.signal);
     this.#spared = new SparedRuns(this.#calls);
   }
 
   async all(): Promise<WorkflowKillOutcome> {
-    const { node, podman, journal, directory, startedAtMs, location } = this.#world;
+    const { node, podman, journal, directory, startedAtMs, location } = this.#surroundings;
     const begun = performance.now();
     node.spawn();
     await node.url;
@@ -137,7 +137,7 @@ class WorkflowKills {
   async #deploy(): Promise<void> {
     for (const { name, start, agents, manifests } of this.#cases) {
       for (const agent of agents) await this.#calls.deployAgent(agent);
-      for (const manifest of manifests) await this.#calls.deploy(withMarks(manifest, this.#world.journal));
+      for (const manifest of manifests) await this.#calls.deploy(withMarks(manifest, this.#surroundings.journal));
       if (start.by === 'webhook') await this.#calls.route(start.source, name);
     }
   }
@@ -169,7 +169,7 @@ class WorkflowKills {
   }
 
   async #killAgainAndAgain(longestMs: number): Promise<void> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     while (this.#kills.length < this.#options.kills) {
       const early = this.#kills.length > 0 && this.#random.chance(STARTUP_SHARE);
       const lifeMs = this.#random.chance(LONG_SHARE) ? LONG_LIFE * longestMs : longestMs;
@@ -195,7 +195,7 @@ class WorkflowKills {
 
   /** On a busy machine a start may take longer than anyone waits: such a life is ended like the others, and told. */
   async #listening(): Promise<boolean> {
-    const { node } = this.#world;
+    const { node } = this.#surroundings;
     try {
       await node.url;
       return true;

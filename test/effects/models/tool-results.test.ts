@@ -104,27 +104,27 @@ describe('limits of a tier', () => {
   }
 
   test('a call is taken before it is made, and refused when none is left', async () => {
-    await using world = await asking(10);
-    await world.ask();
-    await world.ask();
+    await using limited = await asking(10);
+    await limited.ask();
+    await limited.ask();
     await assert.rejects(
-      world.ask(),
+      limited.ask(),
       (error: SvcError) => error.code === 'rate_limited' && error.retryAfterMs === 1_000,
     );
-    assert.equal(world.limits.left.get('model_tokens'), 79, 'of the third only its first token');
+    assert.equal(limited.limits.left.get('model_tokens'), 79, 'of the third only its first token');
   });
 
   test('an answer that used more tokens than are left is given, and the next call is refused', async () => {
-    await using world = await asking(5_000);
-    await world.ask();
-    assert.equal(world.limits.left.get('model_tokens'), 0);
-    await assert.rejects(world.ask(), /model_tokens are used up/);
+    await using limited = await asking(5_000);
+    await limited.ask();
+    assert.equal(limited.limits.left.get('model_tokens'), 0);
+    await assert.rejects(limited.ask(), /model_tokens are used up/);
   });
 
   test('another attempt of the same call is not counted again, and without a principal no call is counted', async () => {
-    await using world = await asking(10);
-    await world.ask({}, 2);
-    await world.ask({ principal: undefined });
-    assert.equal(world.limits.left.get('model_calls'), 2);
+    await using limited = await asking(10);
+    await limited.ask({}, 2);
+    await limited.ask({ principal: undefined });
+    assert.equal(limited.limits.left.get('model_calls'), 2);
   });
 });

@@ -18,7 +18,7 @@ const caseOf = (nodes: number): FaultCase => ({
 
 /** Nodes reach whichever server is master through one port; each round makes another one master. */
 class ReplicaBehind implements FaultStores {
-  readonly #world: AsyncDisposable;
+  readonly #stack: AsyncDisposable;
   readonly #runs: LostWrites;
   readonly #front: Link;
   #master: RedisServer;
@@ -35,8 +35,8 @@ class ReplicaBehind implements FaultStores {
     return new ReplicaBehind(opened.move(), runs, front, master);
   }
 
-  constructor(world: AsyncDisposable, runs: LostWrites, front: Link, master: RedisServer) {
-    this.#world = world;
+  constructor(stack: AsyncDisposable, runs: LostWrites, front: Link, master: RedisServer) {
+    this.#stack = stack;
     this.#runs = runs;
     this.#front = front;
     this.#master = master;
@@ -84,7 +84,7 @@ class ReplicaBehind implements FaultStores {
   }
 
   async close(): Promise<void> {
-    await this.#world[Symbol.asyncDispose]();
+    await this.#stack[Symbol.asyncDispose]();
     await this.#master.stop();
   }
 }

@@ -4,18 +4,18 @@ import { type ManagementNode, managementNode } from './management-node.ts';
 import { Setting } from './setting.ts';
 
 describe('svc.workflow.create', () => {
-  let world: ManagementNode;
+  let managed: ManagementNode;
   let at: Setting;
   before(async () => {
-    world = await managementNode();
-    at = new Setting((tool, args) => world.ok(tool, JSON.parse(JSON.stringify(args))), 'acme');
+    managed = await managementNode();
+    at = new Setting((tool, args) => managed.ok(tool, JSON.parse(JSON.stringify(args))), 'acme');
   });
-  after(() => world[Symbol.asyncDispose]());
+  after(() => managed[Symbol.asyncDispose]());
 
   test('reports what every judge said when one refuses, and registers nothing', async () => {
     const name = at.name();
     await at.ok('svc.agent.create', { manifest_yaml: at.agentYaml('strict-judge') });
-    const outcome = await world.call('svc.workflow.create', {
+    const outcome = await managed.call('svc.workflow.create', {
       ...{ manifest_yaml: at.workflowYaml(name), task_context: 'refuse this' },
       judge_agents: ['code-quality-judge', 'strict-judge', 'strict-judge'],
     });
@@ -24,7 +24,7 @@ describe('svc.workflow.create', () => {
     assert.equal(deployed, false);
     assert.ok(Array.isArray(results));
     assert.equal(results.length, 2, 'a judge that is named twice is asked once');
-    const gone = await world.call('svc.workflow.export', { name });
+    const gone = await managed.call('svc.workflow.export', { name });
     assert.equal(gone.error?.code, 'not_found');
   });
 
@@ -32,7 +32,7 @@ describe('svc.workflow.create', () => {
     const name = at.name();
     const creates = Array.from({ length: 5 }, (_one, index) => {
       const manifest_yaml = at.workflowYaml(name, '1.0.0', { description: `number ${index}` });
-      return world.call('svc.workflow.create', { manifest_yaml });
+      return managed.call('svc.workflow.create', { manifest_yaml });
     });
     const outcomes = await Promise.all(creates);
     assert.deepEqual(outcomes.map(({ error }) => error?.code ?? 'deployed').toSorted(), [
@@ -51,10 +51,10 @@ describe('svc.workflow.create', () => {
     const name = at.name();
     const manifest = at.agentYaml('mute-judge').replace('{{input}}', 'say hello');
     await at.ok('svc.agent.create', { manifest_yaml: manifest });
-    const outcome = await world.call('svc.workflow.create', {
+    const outcome = await managed.call('svc.workflow.create', {
       ...{ manifest_yaml: at.workflowYaml(name), judge_agents: ['code-quality-judge', 'mute-judge'] },
     });
     assert.equal(outcome.error?.code, 'failed_precondition', JSON.stringify(outcome));
-    assert.equal((await world.call('svc.workflow.export', { name })).error?.code, 'not_found');
+    assert.equal((await managed.call('svc.workflow.export', { name })).error?.code, 'not_found');
   });
 });

@@ -73,13 +73,13 @@ export async function managementNode(): Promise<ManagementNode> {
   const warn = (): void => {};
   const stores = await openStores({ dataDir, warn });
   opened.defer(() => stores.close());
-  const world = { clock: systemClock, random: systemRandom, warn, node: 'node-a' };
+  const parts = { clock: systemClock, random: systemRandom, warn, node: 'node-a' };
   const { documents } = stores;
   const areasOpen = Promise.withResolvers<EffectAreas>();
   const areas = areasOnceOpen(areasOpen.promise);
   const secrets = createFileSecrets({ directory: join(dataDir, 'secrets'), environment: {} });
   const runtime = await startRuntime({
-    ...{ ...stores, ...world },
+    ...{ ...stores, ...parts },
     definitions: [executionActor({ policy: toolPolicy(settings) }), ...workflowActors(settings)],
     handlers: [
       createModelEffect({ providers: settings.llm_providers, selection: settings.llm_selection, secrets }),
@@ -92,7 +92,7 @@ export async function managementNode(): Promise<ManagementNode> {
   const builtIns = createBuiltIns();
   const inUse = await inUseOf(documents);
   const agents = await createAgentCatalog({
-    ...{ ...world, documents, builtIns, inUse },
+    ...{ ...parts, documents, builtIns, inUse },
     quota: agentQuota(settings),
   });
   const waits = waitsOf(runtime, stores.store);
@@ -103,13 +103,13 @@ export async function managementNode(): Promise<ManagementNode> {
   });
   const dispatch = createDispatchApi({ client: runtime.client, blobs: stores.blobs });
   const { workflows, approvals, judges, forEffects } = await openWorkflowAreas({
-    context: { ...world, settings, resolveSecret: async () => '' },
+    context: { ...parts, settings, resolveSecret: async () => '' },
     ...{ runtime, documents, agents, builtIns, inUse, executions, waits },
   });
   const fleet = { view: async () => ({ members: [], pools: [] }), holderOf: async () => null, isLive: () => true };
   const why = await openWhy({ runtime, documents, waits, fleet, clock: systemClock });
   const volumes = await createVolumes({
-    ...{ ...world, documents, root: join(dataDir, 'volumes'), quota: settings.storage.local_host.quota },
+    ...{ ...parts, documents, root: join(dataDir, 'volumes'), quota: settings.storage.local_host.quota },
     limits: { defaultTtlHours: 1, defaultSizeLimitMb: 10, maxSizeLimitMb: 100 },
     ended: (tenant, id) => areas.ended(tenant, id),
   });
@@ -119,9 +119,9 @@ export async function managementNode(): Promise<ManagementNode> {
   });
   const tierLimits = createTierLimits({ limits: stores.rateLimits, settings: settings.rate_limits });
   const management = managementPorts({
-    ...{ ...world, store: stores.store, agents, executions, judges, tierLimits, volumes, settings },
+    ...{ ...parts, store: stores.store, agents, executions, judges, tierLimits, volumes, settings },
     ...{ why, traces, approvals, ...workflows },
-    search: await openSearch({ ...world, documents, settings, secrets, builtIns }),
+    search: await openSearch({ ...parts, documents, settings, secrets, builtIns }),
     ...{ version: '0', health: { ready: async () => ({ ready: true }) }, configPath: null, runsImages: false },
   });
   areasOpen.resolve({ ...forEffects, dispatch, management: async () => management });

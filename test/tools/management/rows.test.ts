@@ -19,20 +19,20 @@ const WHO = { operator: OPERATOR, user: USER, stranger: STRANGER, service: SERVI
 const plain = (args: object): Args => JSON.parse(JSON.stringify(args));
 
 describe(`management tools: ${MANAGEMENT_ROWS.length} rows over areas on one file`, () => {
-  let world: ManagementNode;
+  let managed: ManagementNode;
   let at: Setting;
   /** `TOOL ARGUMENT` of calls that succeeded. */
   const given = new Set<string>();
   before(async () => {
-    world = await managementNode();
-    at = new Setting((tool, args) => world.ok(tool, plain(args)), OPERATOR.tenant);
+    managed = await managementNode();
+    at = new Setting((tool, args) => managed.ok(tool, plain(args)), OPERATOR.tenant);
   });
-  after(() => world[Symbol.asyncDispose]());
+  after(() => managed[Symbol.asyncDispose]());
 
   for (const { tool, what, by = 'operator', args, gives, leaves } of MANAGEMENT_ROWS) {
     test(`${tool} ${what}`, async () => {
       const asked = plain(typeof args === 'function' ? await args(at) : args);
-      const outcome = await world.call(tool, asked, WHO[by]);
+      const outcome = await managed.call(tool, asked, WHO[by]);
       const said = JSON.stringify(outcome);
       if (typeof gives === 'function') {
         assert.ok(!outcome.is_error, said);
