@@ -148,7 +148,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     const program = await setup.program(leaving, 'worker', PROGRAM);
     // First: executions that stream would end while programs start on a busy machine.
     const programs = await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '5')));
-    await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4);
+    await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4, 60_000);
     const ids = await Promise.all(
       Array.from({ length: STREAMS }, (_, at) => (at % 2 === 0 ? leaving : staying).run(model, 'slow')),
     );

@@ -25,7 +25,7 @@ export class NodeProcess extends ChildProgram<string> {
       stderr,
       user,
       readyIn: (line) => /^REST\s+(\S+)/.exec(line)?.[1] ?? null,
-      startTimeoutMs: 60_000,
+      startTimeoutMs: 120_000,
     });
   }
 

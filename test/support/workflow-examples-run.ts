@@ -21,7 +21,7 @@ export class ExampleClient {
   readonly #url: () => string | Promise<string>;
   readonly #patienceMs: number;
 
-  constructor(url: () => string | Promise<string>, patienceMs = 30_000) {
+  constructor(url: () => string | Promise<string>, patienceMs = 90_000) {
     this.#url = url;
     this.#patienceMs = patienceMs;
   }

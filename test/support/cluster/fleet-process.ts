@@ -35,7 +35,7 @@ export class FleetProcess extends ChildProgram<ReadyLine> {
       name,
       args: [...nodeArgs, program.pathname, JSON.stringify(options)],
       readyIn: (line) => (line.startsWith('{"control"') ? ReadyLine.parse(JSON.parse(line)) : null),
-      startTimeoutMs: 40_000,
+      startTimeoutMs: 120_000,
     });
     this.#guard = guard;
   }
