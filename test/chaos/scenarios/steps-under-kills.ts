@@ -74,7 +74,7 @@ async function compare(cluster: Cluster, options: StepsOptions): Promise<Scenari
       ...killed.broken,
       ...(everyMs !== null && nemesis.struck.length === 0 ? ['no process was killed: nothing was shown'] : []),
       ...(barMs !== null && overMs !== null && overMs > barMs
-        ? [`${overMs} ms over the unkilled run, the bar is ${barMs} ms`]
+        ? [`${overMs} ms over the unkilled run, this project’s own target is at most ${barMs} ms`]
         : []),
       ...(await cluster.livenessBroken()),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
