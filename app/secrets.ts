@@ -10,6 +10,7 @@ import { plainFields } from '../runtime/encryption/encrypted-documents.ts';
 import type { PayloadKeys } from '../runtime/encryption/payload-keys.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import { counted } from '../runtime/kit/counted.ts';
 import type { PayloadEncryption } from '../runtime/open-stores.ts';
 import type { SecretKeys, SecretStore, Secrets } from '../security/api.ts';
 import { addKeyVersion, FileKeySource } from '../security/encryption/file-key-source.ts';
@@ -104,7 +105,10 @@ async function openSecrets(
     secretKeys,
     // Nodes of a fleet must be able to read texts that others encrypt from now on.
     payloadKeys: payloadKeys.encryptsAny || !isAlone || (await hasPayloadKeys(documents)) ? payloadKeys : null,
-    notes: moved === null || moved === 0 ? [] : [`${moved} secrets in files were moved to the store, encrypted`],
+    notes:
+      moved === null || moved === 0
+        ? []
+        : [`${counted(moved, 'secret in a file was', 'secrets in files were')} moved to the store, encrypted`],
     async close() {
       await secretKeys.close();
       await source.close();

@@ -121,5 +121,5 @@ function shortCell(value: unknown): string {
   return cutTo(line, MAX_CELL_CHARS);
 }
 
-/** `1 error`, `2 errors`. */
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+/** `1 error`, `2 errors`; `many` is the plural form where it is not `one` with an s. */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;

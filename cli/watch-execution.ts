@@ -3,7 +3,7 @@ import { CliFailure, EXIT } from './failure.ts';
 import { type EventSource, type ExecutionEvent, executionStream, followEvents } from './follow.ts';
 import { isObject, type JsonObject, numberOf, textOf } from './json.ts';
 import type { NodeClient } from './node-client.ts';
-import { isForMachines, print } from './output.ts';
+import { counted, isForMachines, print } from './output.ts';
 import { paintFor } from './paint.ts';
 import { describeEvent, EventLines } from './screen/event-lines.ts';
 
@@ -150,7 +150,7 @@ class Progress implements Screen {
 
   #redraw(): void {
     const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(1);
-    const output = this.#chars === 0 ? '' : ` · ${this.#chars} characters`;
+    const output = this.#chars === 0 ? '' : ` · ${counted(this.#chars, 'character')}`;
     this.#stream.write(`${CLEAR_LINE}${this.#doing} · ${seconds} s${output}`);
   }
 }

@@ -6,6 +6,7 @@ import type { ActorClient, CallOptions } from '../runtime/client.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
+import { counted } from '../runtime/kit/counted.ts';
 import type { OwnWait, WaitedJudge } from './waits/wait-reason.ts';
 
 export type { ConsensusRule, Judge, PanelConcluded };
@@ -136,11 +137,12 @@ export async function judgesWait(
   const kind = 'judges';
   const snapshot = await client.read(addressOf('judge-panel', tenant, panel_id));
   const panel = snapshot === null ? null : JudgePanelState.parse(snapshot.state);
-  if (panel === null || panel.status === 'idle') return { kind, reason: `${all} judges are being convened` };
+  if (panel === null || panel.status === 'idle')
+    return { kind, reason: `${counted(all, 'judge is', 'judges are')} being convened` };
   const judges = panel.seats
     .filter(isAwaited)
     .map(({ agent, execution_id, status }) => ({ agent, execution_id, status }));
   if (panel.status === 'ended' || judges.length === 0) return { kind, reason: 'its judges have answered' };
   const names = judges.map(({ agent }) => agent).join(', ');
-  return { kind, reason: `waiting for ${judges.length} of ${all} judges: ${names}`, judges };
+  return { kind, reason: `waiting for ${judges.length} of ${counted(all, 'judge')}: ${names}`, judges };
 }

@@ -7,7 +7,7 @@ import { invalid } from '../failure.ts';
 import { listOf, textOf } from '../json.ts';
 import { volumeId } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
-import { print } from '../output.ts';
+import { counted, print } from '../output.ts';
 import { printDone, printList, printOne } from '../print-answer.ts';
 import { unreadable, wholeNumber } from '../read-input.ts';
 
@@ -133,7 +133,7 @@ function put(group: Command): void {
       const text = await contentOf(file);
       const url = `${await pathOf(contextOf(command).client, nameOrId)}/files/content`;
       const call = { query: { path }, body: { type: 'application/octet-stream', text } };
-      const done = (answer: object): string => `wrote ${text.length} bytes to ${textOf(answer, 'path')}`;
+      const done = (answer: object): string => `wrote ${counted(text.length, 'byte')} to ${textOf(answer, 'path')}`;
       await printDone(command, ['PUT', url], call, done);
     });
 }

@@ -1,5 +1,6 @@
 import { type ExecutionEvent, isLastEvent } from '../follow.ts';
 import { isObject, numberOf, textOf } from '../json.ts';
+import { counted } from '../output.ts';
 import { type Paint, plain, printable } from '../paint.ts';
 import { widthOf } from './width.ts';
 
@@ -70,7 +71,7 @@ export class EventLines {
 
   #end(): void {
     if (this.#partial !== '') this.#output(this.#partial);
-    if (this.#hidden > 0) this.#line(this.#paint.dim(`  … ${this.#hidden} more lines`));
+    if (this.#hidden > 0) this.#line(this.#paint.dim(`  … ${counted(this.#hidden, 'more line')}`));
     this.#partial = '';
     this.#streamed = '';
     this.#shown = 0;
@@ -122,5 +123,5 @@ export function describeEvent({ name, payload }: ExecutionEvent, paint: Paint = 
 
 function iterations(payload: ExecutionEvent['payload']): string {
   const count = numberOf(payload, 'total_iterations');
-  return count === 1 ? '1 iteration' : `${count} iterations`;
+  return counted(count, 'iteration');
 }

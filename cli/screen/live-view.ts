@@ -1,5 +1,6 @@
 import type { ExecutionEvent } from '../follow.ts';
-import { textOf } from '../json.ts';
+import { numberOf, textOf } from '../json.ts';
+import { counted } from '../output.ts';
 import { type Paint, paintFor, plain, printable } from '../paint.ts';
 import { LiveViewModel, type Mark, outputInOneLine, type StateLine } from './live-view-model.ts';
 import { cutTo, padded, widthOf } from './width.ts';
@@ -120,7 +121,7 @@ export function drawing(
   const nameWidth = Math.min(32, Math.max(...shown.map(({ name }) => widthOf(name))));
   const lines = shown.map((state) => stateLine(state, { paint, width, nameWidth, now }));
   const hidden = states.length - shown.length;
-  return hidden === 0 ? lines : [...lines, paint.dim(`  … and ${hidden} more states`)];
+  return hidden === 0 ? lines : [...lines, paint.dim(`  … and ${counted(hidden, 'more state')}`)];
 }
 
 function mostRelevant(states: readonly StateLine[], count: number): readonly StateLine[] {
@@ -167,7 +168,7 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
     case 'ContainerRunCompleted':
       return `${state}: container ended with exit code ${field('exit_code')}`;
     case 'ParallelContainerRunAggregated':
-      return `${state}: ${field('succeeded')} of ${field('total_steps')} containers succeeded`;
+      return `${state}: ${field('succeeded')} of ${counted(numberOf(payload, 'total_steps'), 'container')} succeeded`;
     case 'ContainerRunFailed':
       return paint.yellow(`${state}: container failed: ${field('reason')}`);
     case 'SubworkflowTriggered':

@@ -3,6 +3,7 @@ import { type Address, isSharedLog, type Partition } from '../address.ts';
 import { isArchived } from '../define-actor.ts';
 import type { EffectRow } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import { sleep } from '../kit/waits.ts';
 import { type KeptActor, type KeptActors, keptIn, readOf, setListsBack } from '../projection/older-lists.ts';
 import { RETRY_TIMER, timerId } from '../turns/actor-draft.ts';
@@ -33,7 +34,7 @@ const WARN_EVERY = 20;
 type Ahead = Map<Partition, Set<Address>>;
 
 const older = (closed: number): SvcError =>
-  new SvcError('conflict', `the store lost its last writes; ${closed} actors of this partition had ended`);
+  new SvcError('conflict', `the store lost its last writes; ${counted(closed, 'actor')} of this partition had ended`);
 
 /**
  * Calls `closeEnded` until the archive answers or `isOver`. Returns how many actors of each partition the documents have in a

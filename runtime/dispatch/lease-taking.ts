@@ -2,6 +2,7 @@ import type { AcquireOutcome, ActorStore, Lease } from '../actor-store.ts';
 import { type Partition, poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import { within } from '../kit/waits.ts';
 import type { Placement } from '../locator.ts';
 import type { Random } from '../random.ts';
@@ -51,7 +52,10 @@ export async function takeAll(
     soonestMs = Math.min(soonestMs, ...(await Promise.all(waits)));
   }
   if (failures.length > 0)
-    warn(`${failures.length} partitions could not be acquired; the next round tries again`, toSvcError(failures[0]));
+    warn(
+      `${counted(failures.length, 'partition')} could not be acquired; the next round tries again`,
+      toSvcError(failures[0]),
+    );
   return soonestMs;
 }
 

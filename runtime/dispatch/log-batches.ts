@@ -1,5 +1,6 @@
 import type { Address, Partition } from '../address.ts';
 import { toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import { sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { ActorDraft } from '../turns/actor-draft.ts';
@@ -122,7 +123,7 @@ export class LogBatches {
       // The result comes again as a message, and its failure is handled there.
       this.#parts.counts.resultsFailed += 1;
       this.#parts.warn(
-        `${this.#owner.lease.log}: ${sent} results could not be committed and are sent as messages`,
+        `${this.#owner.lease.log}: ${counted(sent, 'result')} could not be committed, now sent as ${sent === 1 ? 'a message' : 'messages'}`,
         toSvcError(thrown),
       );
     }

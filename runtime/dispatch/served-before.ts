@@ -1,6 +1,7 @@
 import type { ActorStore, Lease } from '../actor-store.ts';
 import type { Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import type { Progress } from './progress.ts';
 
 interface ServedBeforeParts {
@@ -55,7 +56,9 @@ export class ServedBefore {
   compared(cursor: number, ahead: ReadonlyMap<Partition, number>): void {
     for (const [partition, actors] of ahead) {
       if (this.#compared.has(partition)) continue;
-      this.#warn(`documents are ahead of ${partition}, the store is at ${cursor}; at least ${actors} actors went back`);
+      this.#warn(
+        `documents are ahead of ${partition}, the store is at ${cursor}; at least ${counted(actors, 'actor')} went back`,
+      );
     }
   }
 
@@ -76,7 +79,7 @@ export class ServedBefore {
     if (position >= progress.position) return;
     const actors = progress.actorsBehind(position, partition);
     this.#warn(
-      `${partition} was at entry ${progress.position}, the store is at ${position}; ${actors} actors went back`,
+      `${partition} was at entry ${progress.position}, the store is at ${position}; ${counted(actors, 'actor')} went back`,
     );
   }
 

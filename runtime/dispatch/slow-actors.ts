@@ -2,6 +2,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import { backoffMs, sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import { isSpilled } from '../turns/payload.ts';
@@ -195,7 +196,7 @@ export class SlowActors {
     if (now - this.#warnedAt < WARN_EVERY_MS) return;
     this.#warnedAt = now;
     this.#parts.warn(
-      `${this.#count} messages of ${this.#waiting.size} actors wait for their states`,
+      `${counted(this.#count, 'message waits', 'messages wait')} for the states of ${counted(this.#waiting.size, 'actor')}`,
       toSvcError(thrown),
     );
   }

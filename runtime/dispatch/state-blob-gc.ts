@@ -3,6 +3,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { isArchived, type Registry } from '../define-actor.ts';
 import { toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import { within } from '../kit/waits.ts';
 import type { Archive } from '../projection/archive.ts';
 import type { Payloads } from '../turns/payload.ts';
@@ -100,7 +101,7 @@ export class StateBlobGc {
     const { clock, warn } = this.#parts;
     if (this.#overflowed > 0) {
       warn(
-        `${this.#overflowed} replaced states stay stored and will not be deleted`,
+        `${counted(this.#overflowed, 'replaced state stays', 'replaced states stay')} stored and will not be deleted`,
         new Error('too many waited to be deleted'),
       );
       this.#overflowed = 0;

@@ -2,6 +2,7 @@ import type { ActorStore } from '../actor-store.ts';
 import type { Log } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import type { LogServer } from './log-server.ts';
 
 interface UnreadWatchParts {
@@ -65,7 +66,7 @@ export class UnreadWatch {
     if (known === undefined) this.#waiting.set(log, { cursor, since: now, alarmed: false });
     else if (now - known.since >= unreadMs) {
       if (!known.alarmed) {
-        const waits = `${tail - cursor} entries behind entry ${cursor} have waited for more than ${Math.round(unreadMs / 1_000)} s`;
+        const waits = `${counted(tail - cursor, 'entry', 'entries')} behind entry ${cursor} waited for more than ${Math.round(unreadMs / 1_000)} s`;
         warn(
           `alarm: this node holds ${log} and does not read it; the node acquires it again`,
           new SvcError('internal', waits),

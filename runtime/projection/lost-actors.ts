@@ -2,6 +2,7 @@ import { type Address, addressOf, type Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { type Collection, REMOVED_VERSION, type Stored, type StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { counted } from '../kit/counted.ts';
 import { OneAtATime } from '../kit/queues.ts';
 import type { Locator } from '../locator.ts';
 import type { Archive } from './archive.ts';
@@ -157,4 +158,7 @@ export class LostActors {
 const FAILED = 'lists could not be checked for actors that the store lost; they are checked again';
 
 const lost = (count: number): SvcError =>
-  new SvcError('conflict', `${count} actors without a record and an end were removed from their lists`);
+  new SvcError(
+    'conflict',
+    `${counted(count, 'actor was', 'actors were')} removed from lists: there was neither a record nor an end`,
+  );

@@ -81,7 +81,10 @@ export async function replayRecording(
     compared += outcome.compared;
     if (outcome.found !== null) found.push(outcome.found);
     else if (outcome.missing > 0) {
-      skipped.push({ actor: line.actor, reason: `its last ${outcome.missing} turns are not recorded yet` });
+      skipped.push({
+        actor: line.actor,
+        reason: `its last ${outcome.missing === 1 ? 'turn is' : `${outcome.missing} turns are`} not recorded yet`,
+      });
     }
   }
   found.sort((one, other) => one.at - other.at);

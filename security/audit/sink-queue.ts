@@ -1,5 +1,6 @@
 import type { EntryRecord } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 
 /** One record for a sink: a line of JSON without a line feed, and the fields that a sink may need. */
 export interface SinkLine {
@@ -109,7 +110,10 @@ export class SinkQueue {
     const { node, clock, warn } = this.#parts;
     const at = new Date(clock.now()).toISOString();
     const lost = { node, at, body: { kind: 'lost', count: this.#dropped } };
-    warn(`${this.#dropped} entries did not reach the audit sink; the store has them`, null);
+    warn(
+      `${counted(this.#dropped, 'entry', 'entries')} did not reach the audit sink; nothing is missing in the store`,
+      null,
+    );
     this.#dropped = 0;
     this.#push({ text: JSON.stringify(lost), at, isDenial: false });
   }

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import { DATA_KEY_BYTES, type KeySource } from './key-source.ts';
 
 const RING_FORMAT = 1;
@@ -195,7 +196,7 @@ export class KeyRing {
     const has = (await this.#source.newest()) >= version ? 'is another key in' : 'is missing from';
     const cure = 'restore it from a backup, or copy it from a node that runs';
     return this.#refused(
-      `key version ${version} ${has} ${this.#source.place}, ${used} secrets and payload keys need it: ${cure}`,
+      `key version ${version} ${has} ${this.#source.place}, ${counted(used, 'secret or payload key needs', 'secrets and payload keys need')} it: ${cure}`,
     );
   }
 

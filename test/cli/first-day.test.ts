@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -76,7 +77,21 @@ describe('the first day at the command line', () => {
     const run = (await scene.svc(['run', 'echo', '--input', 'x', '--detach'])).stdout.trim();
     const shown = await scene.svc(['trace', run]);
     assert.match(shown.stdout, /^trace [0-9a-f]{32}: /, shown.stderr);
-    assert.match((await scene.svc(['trace', 'summary', run])).stdout, / deliver(y|ies) in /);
+    const [, count, noun] = /^(\d+) (\w+) in /m.exec((await scene.svc(['trace', 'summary', run])).stdout) ?? [];
+    assert.equal(noun, count === '1' ? 'delivery' : 'deliveries');
+  });
+
+  test('an id that names nothing gets one error that says all that was looked for', async () => {
+    const id = randomUUID();
+    for (const args of [
+      ['trace', id],
+      ['trace', 'summary', id],
+      ['trace', 'critical-path', id],
+    ]) {
+      const { code, stderr } = await scene.svc(args);
+      assert.deepEqual([code, stderr], [1, `svc: no run, execution, workflow or trace has the id ${id}\n`]);
+    }
+    assert.deepEqual((await scene.svc(['why', id])).stderr, `svc: no execution or workflow run has the id ${id}\n`);
   });
 
   test('svc apply shows a plan, deploys what differs and nothing else; svc diff shows the lines', async () => {

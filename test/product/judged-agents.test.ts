@@ -148,7 +148,7 @@ describe('an agent that is refined by judges', () => {
     const slow = [{ type: 'semantic', judge_agent: 'critic', criteria: 'Is it slow?' }];
     const id = await runJudged('waits', slow);
     const { reason, judges } = await judging(id);
-    assert.equal(reason, 'iteration 1: waiting for 1 of 1 judges: critic');
+    assert.equal(reason, 'iteration 1: waiting for 1 of 1 judge: critic');
     await node.json('POST', `/v1/executions/${id}/cancel`, {});
     assert.equal((await ended(id)).status, 'cancelled');
     for (const { execution_id } of judges) assert.equal((await ended(execution_id)).status, 'cancelled');

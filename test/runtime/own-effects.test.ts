@@ -87,7 +87,7 @@ test('a result whose turns cannot be committed with it is sent, and the error is
   assert.equal(node.runtime.counts().resultsFailed, 1);
   assert.match(
     node.warnings.join('\n'),
-    /default:0: 1 results could not be committed and are sent as messages: .*refuses this commit/,
+    /default:0: 1 result could not be committed, now sent as a message: .*refuses this commit/,
   );
   assert.equal(probe.begun.length, 1);
 });

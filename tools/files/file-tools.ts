@@ -1,4 +1,5 @@
 import { SvcError } from '../../runtime/errors.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import type { GrepResult, SearchEnd } from '../../usecases/ports/volumes.ts';
 import { defineTool, type Tool, type ToolCall, ToolFailure } from '../tool.ts';
 import { fsCreateDir, fsDelete, fsEdit, fsGlob, fsGrep, fsList, fsMultiEdit, fsRead, fsWrite } from './contracts.ts';
@@ -59,12 +60,12 @@ export function fileTools(ports: FilePorts): Tool[] {
     defineTool(fsEdit, async ({ path, ...edit }, call) => {
       const at = await editFile(ports, call, path, [edit]);
       const { removed, added } = changedLines([edit]);
-      return { text: `Edited ${at}: 1 replacement, ${removed} lines became ${added}.` };
+      return { text: `Edited ${at}: 1 replacement, ${counted(removed, 'line')} became ${added}.` };
     }),
 
     defineTool(fsMultiEdit, async ({ path, edits }, call) => {
       const at = await editFile(ports, call, path, edits);
-      return { text: `Edited ${at}: ${edits.length} edits applied.` };
+      return { text: `Edited ${at}: ${counted(edits.length, 'edit')} applied.` };
     }),
 
     defineTool(fsGrep, async ({ pattern, path }, call) => {

@@ -99,7 +99,7 @@ function answer(concluded: PanelConcluded, judges: readonly DeployedJudge[]): Va
     const quoted = reasoning.length > QUOTED_CHARS ? `${reasoning.slice(0, QUOTED_CHARS)}…` : reasoning;
     return `${judge_id} (score ${score}, confidence ${confidence}): ${quoted.toWellFormed()}`;
   });
-  const verdict = `${consensus.strategy}: ${results.length} of ${judges.length} judges gave a verdict, ${binary_valid ? 'valid' : 'not valid'}`;
+  const verdict = `${consensus.strategy}: ${results.length} of ${judges.length} ${judges.length === 1 ? 'judge' : 'judges'} gave a verdict, ${binary_valid ? 'valid' : 'not valid'}`;
   return {
     score: consensus.score,
     confidence: consensus.confidence,

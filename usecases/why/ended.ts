@@ -3,6 +3,7 @@ import { own } from '../../actors/workflow/json-values.ts';
 import type { EndedWorkflow } from '../../actors/workflow/state.ts';
 import { lastStateError } from '../../actors/workflow/view.ts';
 import { isJsonObject } from '../../runtime/json.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import type { LinkOf, WhyLink } from './links.ts';
 
 /** The causes of the end of an execution, after its own link: the error, and the attempt and verdict behind it. */
@@ -36,7 +37,8 @@ export function endOfExecution(state: EndedExecution): WhyLink[] {
             score: refused.score,
           },
         ];
-  const said = code === 'max_iterations_exceeded' ? `none of ${iteration_count} iterations was accepted` : null;
+  const said =
+    code === 'max_iterations_exceeded' ? `none of ${counted(iteration_count, 'iteration')} was accepted` : null;
   const outer: LinkOf<'error'> =
     said === null ? errorLink(code, last_error ?? code) : { ...errorLink(code, said), reason: `${code} (${said})` };
   return code === last.error_type ? [attempt, ...verdict] : [outer, attempt, ...verdict];

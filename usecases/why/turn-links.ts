@@ -1,5 +1,6 @@
 import type { Address } from '../../runtime/address.ts';
 import type { ActorSnapshot } from '../../runtime/client.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import { tagsOfPool } from '../../runtime/locator.ts';
 import type { MemberStatus } from '../ports/cluster.ts';
 import { isoTime, type LinkOf, timeText } from './links.ts';
@@ -98,5 +99,3 @@ export async function mailboxLink(reading: Reading, address: Address): Promise<v
     node,
   });
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

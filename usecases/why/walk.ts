@@ -5,6 +5,7 @@ import { type AwaitingOf, isRunning, type RunningWorkflow } from '../../actors/w
 import { outcomeOf } from '../../actors/workflow/view.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { sees, tenantOfViewer } from '../../runtime/identity.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import { poolOfTags } from '../../runtime/locator.ts';
 import type { ExecutionFound } from '../executions.ts';
 import { needsOf } from '../waits/execution-wait.ts';
@@ -163,7 +164,8 @@ export class Walk {
     const seats: readonly Seat[] = panel === null || panel.status === 'idle' ? [] : panel.seats;
     const open = seats.filter(isOpen);
     const answered = seats.length - open.length;
-    const reason = seats.length === 0 ? `its ${judges} judges` : `${open.length} of its ${judges} judges`;
+    const reason =
+      seats.length === 0 ? `its ${counted(judges, 'judge')}` : `${open.length} of its ${counted(judges, 'judge')}`;
     this.#reading.add({ kind: 'judges', id: panelId, until: null, reason, judges, answered });
     await turnLinks(this.#reading, address, snapshot);
     const [seat] = open;

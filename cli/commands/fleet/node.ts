@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { CliFailure, EXIT, invalid } from '../../failure.ts';
 import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
-import { isForMachines, print } from '../../output.ts';
+import { counted, isForMachines, print } from '../../output.ts';
 import { printDone, printList } from '../../print-answer.ts';
 import { readText, several, shownFile, wholeNumber } from '../../read-input.ts';
 import { secondsOf } from '../access/key.ts';
@@ -144,7 +144,8 @@ function config(parent: Command): void {
       const items = listOf(await client.json('POST', `${CONFIG_PATH}/push`), 'nodes');
       await print(output, { value: items, rows: { items, columns: ['node_id', 'accepted', 'reason'] } });
       const refused = items.filter(({ accepted }) => accepted !== true).length;
-      if (refused > 0) throw new CliFailure(EXIT.conflict, `${refused} of ${items.length} nodes did not accept it`);
+      if (refused > 0)
+        throw new CliFailure(EXIT.conflict, `${refused} of ${counted(items.length, 'node')} did not accept it`);
     });
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
-import { isObject, type JsonObject, listOf, textOf, textsOf } from '../../json.ts';
-import { print, shownValue } from '../../output.ts';
+import { isObject, type JsonObject, listOf, numberOf, textOf, textsOf } from '../../json.ts';
+import { counted, print, shownValue } from '../../output.ts';
 import { wholeNumber } from '../../read-input.ts';
 
 const KIND = ['<kind>', 'kind of the actor, such as execution or workflow'] as const;
@@ -119,8 +119,8 @@ function shownActor(answer: JsonObject): string {
     ...listOf(answer, 'effects').map((effect) => line('effect', effectLine(effect))),
   ];
   if (isObject(stuck)) {
-    const [type, attempts, error] = ['message_type', 'attempts', 'error'].map((field) => textOf(stuck, field));
-    lines.push(line('stuck', `${type} failed ${attempts} times: ${error}`));
+    const [type, error] = ['message_type', 'error'].map((field) => textOf(stuck, field));
+    lines.push(line('stuck', `${type} failed ${counted(numberOf(stuck, 'attempts'), 'time')}: ${error}`));
   }
   const shown = state_omitted === true ? `(${textOf(answer, 'state_chars')} characters)` : shownValue(state);
   return [...lines, 'state', shown].join('\n');

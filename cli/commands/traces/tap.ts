@@ -3,7 +3,7 @@ import { contextOf } from '../../context.ts';
 import { CliFailure, EXIT } from '../../failure.ts';
 import { eventRecords } from '../../follow.ts';
 import { isObject, type JsonObject, numberOf, parseJson, textOf } from '../../json.ts';
-import { isForMachines } from '../../output.ts';
+import { counted, isForMachines } from '../../output.ts';
 import { type Paint, paintFor, printable } from '../../paint.ts';
 import { duration } from './trace-tree.ts';
 
@@ -52,7 +52,7 @@ export function tap(program: Command): void {
 
 function lineOf({ delivery, storage, dropped }: JsonObject, paint: Paint): string {
   if (isObject(storage)) return storageLine(storage, paint);
-  if (!isObject(delivery)) return paint.yellow(`… ${dropped} records were skipped`);
+  if (!isObject(delivery)) return paint.yellow(`… ${counted(Number(dropped), 'record was', 'records were')} skipped`);
   const [at, type, to, outcome] = ['at', 'type', 'to', 'outcome'].map((field) => printable(textOf(delivery, field)));
   const times = `waited ${duration(numberOf(delivery, 'wait_ms'))}, turn ${duration(numberOf(delivery, 'turn_ms'))}`;
   const said = outcome === 'done' ? paint.dim('done') : paint.yellow(outcome ?? '');

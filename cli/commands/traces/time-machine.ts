@@ -28,7 +28,7 @@ export function exportRun(program: Command): void {
       }
       const actors = lines.filter((line) => 'actor' in line).length;
       const answer = { file: options.out, bytes: bytes.length, lines: lines.length, actors };
-      const text = `${options.out}: ${counted(actors, 'actor')}, ${counted(lines.length, 'line')}, ${bytes.length} bytes`;
+      const text = `${options.out}: ${counted(actors, 'actor')}, ${counted(lines.length, 'line')}, ${counted(bytes.length, 'byte')}`;
       await print(context.output, { value: answer, text });
     });
 }

@@ -4,7 +4,7 @@ import { contextOf } from '../../context.ts';
 import { CliFailure, EXIT } from '../../failure.ts';
 import { type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
 import type { NodeClient } from '../../node-client.ts';
-import { isForMachines, print } from '../../output.ts';
+import { counted, isForMachines, print } from '../../output.ts';
 import { paintFor } from '../../paint.ts';
 import { wholeNumber } from '../../read-input.ts';
 import { duration, shares, traceTree } from './trace-tree.ts';
@@ -13,6 +13,8 @@ import { readRun } from './why.ts';
 const PATH = '/v1/traces';
 
 const ID = ['<trace>', 'id of a trace, or of an execution or workflow run'] as const;
+
+const ALL_THAT_HAS_IDS = 'run, execution, workflow or trace';
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
@@ -34,7 +36,7 @@ class TraceReader {
 
   static async of(client: NodeClient, id: string): Promise<TraceReader> {
     if (!UUID.test(id)) return new TraceReader(client, id, 0);
-    const trace = textOf(await readRun({ client }, id), 'trace_id');
+    const trace = textOf(await readRun({ client }, id, '', ALL_THAT_HAS_IDS), 'trace_id');
     if (trace === '')
       throw new CliFailure(EXIT.notFound, `run ${id} was started by an earlier version and has no trace`);
     return new TraceReader(client, trace, READABLE_WITHIN_MS);
@@ -218,7 +220,7 @@ function summary(group: Command): void {
         { name: 'people', ms: numberOf(answer, 'people_ms') },
       ];
       const duration_ms = numberOf(answer, 'duration_ms');
-      const counts = `${textOf(answer, 'deliveries')} deliveries in ${duration(duration_ms)}`;
+      const counts = `${counted(numberOf(answer, 'deliveries'), 'delivery', 'deliveries')} in ${duration(duration_ms)}`;
       await print(output, { value: answer, text: `${headOf(answer)}\n${counts}\n\n${shares(rows, duration_ms)}` });
     });
 }

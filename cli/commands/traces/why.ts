@@ -17,15 +17,24 @@ export function why(program: Command): void {
     });
 }
 
-/** An id names an execution of an agent, else a workflow run. `rest`: what follows its address, such as `/why`. */
-export async function readRun({ client }: Pick<CliContext, 'client'>, run: string, rest = ''): Promise<JsonObject> {
-  const path = `${encodeURIComponent(run)}${rest}`;
-  try {
-    return await client.json('GET', `/v1/executions/${path}`, { repeatable: true });
-  } catch (thrown) {
-    if (!(thrown instanceof CliFailure) || thrown.exitCode !== EXIT.notFound) throw thrown;
-    return client.json('GET', `/v1/workflows/executions/${path}`, { repeatable: true });
+/**
+ * An id names an execution of an agent, else a workflow run. `rest`: what follows its address, such as `/why`. `what`: all that the
+ * id could have named, for the error when it names nothing.
+ */
+export async function readRun(
+  { client }: Pick<CliContext, 'client'>,
+  run: string,
+  rest = '',
+  what = 'execution or workflow run',
+): Promise<JsonObject> {
+  for (const runs of ['/v1/executions', '/v1/workflows/executions']) {
+    try {
+      return await client.json('GET', `${runs}/${encodeURIComponent(run)}${rest}`, { repeatable: true });
+    } catch (thrown) {
+      if (!(thrown instanceof CliFailure) || thrown.exitCode !== EXIT.notFound) throw thrown;
+    }
   }
+  throw new CliFailure(EXIT.notFound, `no ${what} has the id ${run}`);
 }
 
 /** The sentence, and below it the chain as a tree: each link behind what it explains. */

@@ -41,7 +41,7 @@ const ROWS: readonly (readonly [string, JsonObject, WaitReason['kind'], string])
   ['an agent', { kind: 'Agent', agent: 'a' }, 'child', 'starting an agent, which no node has begun'],
   ['a command', { kind: 'System', command: 'true' }, 'effect', 'waiting for a command, which no node has begun'],
   ['a human', { kind: 'Human', prompt: '?' }, 'approval', 'its approval is being opened'],
-  ['judges', JUDGES, 'judges', '1 judges are being convened'],
+  ['judges', JUDGES, 'judges', '1 judge is being convened'],
   ['a container', CONTAINER, 'effect', 'waiting for run 1 of its container, which no node has begun'],
   [
     'containers',

@@ -91,7 +91,7 @@ interface Told {
   readonly actors: number;
 }
 
-const TOLD = /(\S+) was at entry ([\d.]+), the store is at ([\d.]+); (\d+) actors went back/g;
+const TOLD = /(\S+) was at entry ([\d.]+), the store is at ([\d.]+); (\d+) actors? went back/g;
 
 export const toldIn = (log: string): Told[] =>
   [...log.matchAll(TOLD)].map(([, partition = '', was, is, actors]) => ({

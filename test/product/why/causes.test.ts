@@ -110,7 +110,7 @@ const CAUSES: readonly Cause[] = [
       execution: { mode: 'one-shot', tool_validation: [{ type: 'semantic', judge_agent: 'a-model' }] },
     }),
     last: { kind: 'effect', effect: 'model.generate', status: 'started' },
-    sentence: /for 1 of its 1 judges: judge a-model \(run \S+\), which waits in iteration 1 for its model, attempt 1/,
+    sentence: /for 1 of its 1 judge: judge a-model \(run \S+\), which waits in iteration 1 for its model, attempt 1/,
   },
   {
     name: 'a-model-that-judges',
@@ -144,7 +144,7 @@ const CAUSES: readonly Cause[] = [
       consensus: { strategy: 'majority' },
     },
     last: { kind: 'node', tags: /"tpu"/ },
-    sentence: /for 1 of its 1 judges: judge no-node-with-a-tag \(run \S+\), which waits for a node with tags tpu/,
+    sentence: /for 1 of its 1 judge: judge no-node-with-a-tag \(run \S+\), which waits for a node with tags tpu/,
   },
   {
     name: 'the-second-of-two-judges',

@@ -89,12 +89,12 @@ async function fleet(settings: RuntimeParts['settings'], use: (fleet: Fleet) => 
   });
 }
 
-const BY_DOCUMENTS = /documents are ahead of default:0, the store is at \S+ at least 1 actors went back/;
+const BY_DOCUMENTS = /documents are ahead of default:0, the store is at \S+ at least 1 actor went back/;
 
 /** The number of actors that each line about the partition says. */
 const toldOf = (lines: readonly string[]): (string | undefined)[] =>
   lines.flatMap((line) => {
-    const [, actors] = /default:0 was at entry \S+ the store is at \S+ (\d+) actors went back/.exec(line) ?? [];
+    const [, actors] = /default:0 was at entry \S+ the store is at \S+ (\d+) actors? went back/.exec(line) ?? [];
     return actors === undefined ? [] : [actors];
   });
 
