@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ActorStore, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import { someOf } from '../support/size.ts';
+import { lateAcquiresContract } from './actor-store-late-acquires.ts';
 import { at, commitOf, type MakeStore, type Promises, type StoreDriver, section } from './store-under-test.ts';
 
 const TTL_MS = 60_000;
@@ -443,25 +444,10 @@ function forgottenContract(promise: Promises): void {
   );
 }
 
-/** A copy of a call that was refused: what it asked for is free by the time it arrives. */
-function refusedContract(promise: Promises): void {
-  promise('a copy of an acquire that was refused gets nothing once the lease was given back', async (driver) => {
-    const partition = await driver.partition();
-    const lease = await driver.lease(partition, 'node-a');
-    const recording = driver.record();
-    const refused = await driver.store.acquire(partition, 'node-b', randomUUID(), TTL_MS);
-    assert.ok(refused.kind === 'held' && refused.by === 'node-a');
-    const copies = recording?.stop();
-    await driver.store.release(lease);
-    await copies?.();
-    await driver.lease(partition, 'node-c');
-  });
-}
-
 export function lateContract(make: MakeStore): void {
   section('a call that arrives again changes nothing', make, (promise) => {
     forgottenContract(promise);
-    refusedContract(promise);
+    lateAcquiresContract(promise);
     for (const [name, tried] of Object.entries(CALLS)) {
       if (tried === null) continue;
       for (const [when, between] of someOf(Object.entries(BETWEEN), 3)) {

@@ -1,17 +1,35 @@
 -- A value too long for a listpack: Redis keeps meta as a hash table, where a field is found without a scan.
 local WIDE = '.................................................................'
 
--- Fields `asked` and `refused` of a meta: the process whose call got the lease last, or was refused it last, and the number of
--- that call. Whether a call is not newer than that: it is a copy that comes late.
+-- Field `callers` of a meta: the processes that asked for the lease, each with the number of its last such call, granted or refused, and
+-- the time of that call. One line `caller number time` for each, the process that asked last at the end. A process that has not asked
+-- for ASKED_MS is removed, and at most MOST_CALLERS are kept.
+local MOST_CALLERS, ASKED_MS = 64, 3600000
+
+-- Whether a call is not newer than the last one of its process: it is a copy that comes late. It would get the lease, once that is given
+-- back, for a process that does not know of it.
 local function is_behind(noted, asked)
-  local caller, last = string.match(noted or '', '^(%S+) (%d+)$')
-  return caller == asked.caller and tonumber(last) >= tonumber(asked.number)
+  for caller, last in string.gmatch(noted or '', '(%S+) (%d+) %d+') do
+    if caller == asked.caller then return tonumber(last) >= tonumber(asked.number) end
+  end
+  return false
 end
 
--- Without the note a copy of the refused call would get the lease once it was given back, for a process that does not know of it.
-local function note_refused(meta, noted, asked)
-  if is_behind(noted, asked) then return end
-  redis.call('HSET', meta, 'refused', asked.caller .. ' ' .. asked.number)
+-- The field with this call.
+local function callers_with(noted, asked, now)
+  if is_behind(noted, asked) then return noted end
+  local lines = {}
+  for caller, last, at in string.gmatch(noted or '', '(%S+) (%d+) (%d+)') do
+    local stays = caller ~= asked.caller and now - tonumber(at) < ASKED_MS
+    if stays then lines[#lines + 1] = caller .. ' ' .. last .. ' ' .. at end
+  end
+  lines[#lines + 1] = asked.caller .. ' ' .. asked.number .. ' ' .. int(now)
+  return table.concat(lines, '\n', math.max(1, #lines - MOST_CALLERS + 1))
+end
+
+local function note_refused(meta, noted, asked, now)
+  local callers = callers_with(noted, asked, now)
+  if callers ~= noted then redis.call('HSET', meta, 'callers', callers) end
 end
 
 -- The holder of a shared log; nil when no log has that name.

@@ -5,29 +5,28 @@
 -- returns a section: {1, epoch, cursor, next timer's due time or '', server life, time of the grant, 1 | 0 (vouched for) | 2 (nothing is
 --         in it, which may be an older state),
 --         results beside the mailbox at the cursor, number of the last entry, messages postponed} (granted) |
---         {0, holder, remaining ms, its grant, log or ''} (held, or a late copy: its process has asked again since, or was refused;
+--         {0, holder, remaining ms, its grant, log or ''} (held, or a late copy: its process has had the answer to this call or a later one;
 --         the holder is that of a log that the partition shares, or shared and that is not read to its end)
 local function acquire_section(keys, k, name, node, grant, ttl, over, asked, prefix, now)
   local meta, timers, postponed = keys[k], keys[k + 1], keys[k + 4]
-  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'asked', 'beside', 'tail', 'log', 'behind', 'back', 'refused')
+  local m = redis.call('HMGET', meta, 'node', 'until', 'grant', 'epoch', 'cursor', 'life', 'callers', 'beside', 'tail', 'log', 'behind', 'back')
   local log = unread_log(prefix, m[10], m[11])
   if log then
-    note_refused(meta, m[13], asked)
+    note_refused(meta, m[7], asked, now)
     return { 0, log.node, math.max(log.remaining(now), 0), log.grant, log.name }
   end
   local holder, remaining = m[1], due_of(meta, '', tonumber(m[2] or 0), now) - now
   local counts = holder and holder ~= '' and holder ~= node and m[3] ~= over
   if counts and remaining > 0 then
-    note_refused(meta, m[13], asked)
+    note_refused(meta, m[7], asked, now)
     return { 0, holder, remaining, m[3], '' }
   end
-  local late = is_behind(m[7], asked) or is_behind(m[13], asked)
-  if late and m[3] ~= grant then return { 0, holder or '', math.max(remaining, 0), m[3] or '', '' } end
+  if is_behind(m[7], asked) and m[3] ~= grant then return { 0, holder or '', math.max(remaining, 0), m[3] or '', '' } end
   local epoch = tonumber(m[4] or 0)
   if m[3] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
     'fence', epoch .. ' ' .. grant, 'bell', node .. '\n' .. name, 'wide', WIDE,
-    'asked', asked.caller .. ' ' .. asked.number,
+    'callers', callers_with(m[7], asked, now),
     -- The log that it shared is read to its end, so its former holder writes nothing here any more (commit.lua).
     'behind', '')
   lease_term = ttl

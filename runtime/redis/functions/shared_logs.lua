@@ -130,20 +130,19 @@ end, { 'allow-oom' })
 --         | {0, holder, remaining ms, its grant} | {2} (there is none)
 local function adopt_section(meta, args, a, now)
   local log, node, grant, ttl, over = args[a], args[a + 1], args[a + 2], tonumber(args[a + 3]), args[a + 4]
-  local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'asked', 'fence', 'refused')
+  local m = redis.call('HMGET', meta, 'open', 'node', 'until', 'grant', 'epoch', 'cursor', 'beside', 'tail', 'life', 'callers', 'fence')
   if not m[1] or not m[11] or m[11] == '' then return { 2 } end
   local remaining = due_of(meta, '', tonumber(m[3] or 0), now) - now
   local asked = { caller = args[a + 5], number = args[a + 6] }
   if m[2] ~= node and m[4] ~= over and remaining > 0 then
-    note_refused(meta, m[12], asked)
+    note_refused(meta, m[10], asked, now)
     return { 0, m[2], remaining, m[4] }
   end
-  local late = is_behind(m[10], asked) or is_behind(m[12], asked)
-  if late and m[4] ~= grant then return { 0, m[2], math.max(remaining, 0), m[4] } end
+  if is_behind(m[10], asked) and m[4] ~= grant then return { 0, m[2], math.max(remaining, 0), m[4] } end
   local epoch = tonumber(m[5])
   if m[4] ~= grant then epoch = epoch + 1 end -- the same grant again: its answer was lost
   redis.call('HSET', meta, 'node', node, 'grant', grant, 'epoch', epoch, 'until', int(now + ttl),
-    'fence', epoch .. ' ' .. grant, 'bell', '', 'asked', args[a + 5] .. ' ' .. args[a + 6])
+    'fence', epoch .. ' ' .. grant, 'bell', '', 'callers', callers_with(m[10], asked, now))
   lease_term = ttl
   wrote(meta, '', now)
   close_log(args[2], log, meta, true)
