@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { Lease } from '../actor-store.ts';
+import { RenewalTimes } from './kept-grants.ts';
 
 /** Connection data for the lease thread. */
 export interface LeaseWorkerData {
@@ -52,21 +53,21 @@ export class LeaseThread {
   #answers: MessagePort | null = null;
   #signs: NodeJS.Timeout | undefined;
   #isClosed = false;
-  /** By grant: when a granted renewal was requested, milliseconds of `process.hrtime`. */
-  readonly #renewed = new Map<string, number>();
+  /** When the thread requested a renewal that was granted. */
+  readonly #renewed = new RenewalTimes();
 
   constructor(options: LeaseThreadOptions) {
     this.#options = options;
   }
 
   renewed(lease: Lease, life: string, ttlMs: number): void {
-    this.#renewed.delete(lease.grant);
+    this.#renewed.drop(lease.grant);
     this.#start(ttlMs);
     this.#say({ kind: 'renewed', granted: { lease, life }, ttlMs });
   }
 
   released({ grant }: Lease): void {
-    this.#renewed.delete(grant);
+    this.#renewed.drop(grant);
     this.#say({ kind: 'released', grant });
   }
 
@@ -85,10 +86,9 @@ export class LeaseThread {
    */
   renewedAt({ grant }: Lease): number | null {
     // Read at once: an event loop that was blocked decides about its leases before it processes events.
-    for (let found = this.#receive(); found !== null; found = this.#receive())
-      for (const one of found.grants) this.#renewed.set(one, found.at);
-    const at = this.#renewed.get(grant);
-    return at === undefined ? null : performance.now() - (Number(process.hrtime.bigint()) / 1e6 - at);
+    this.#hear();
+    const at = this.#renewed.of(grant);
+    return at === null ? null : performance.now() - (hrtimeMs() - at);
   }
 
   /** Stops the renewals of the thread for `ms` milliseconds. */
@@ -100,6 +100,12 @@ export class LeaseThread {
     this.#isClosed = true;
     clearInterval(this.#signs);
     await this.#worker?.terminate();
+  }
+
+  /** Reads what the thread has posted. Unread posts would stay in the port. */
+  #hear(): void {
+    for (let found = this.#receive(); found !== null; found = this.#receive())
+      this.#renewed.heard(found.grants, found.at);
   }
 
   #receive(): RenewedAside | null {
@@ -132,10 +138,17 @@ export class LeaseThread {
     port1.unref();
     this.#worker = worker;
     this.#answers = port1;
-    this.#signs = setInterval(() => this.#say({ kind: 'alive' }), ttlMs / SIGNS_A_TERM).unref();
+    const sign = (): void => {
+      this.#say({ kind: 'alive' });
+      this.#hear();
+      this.#renewed.dropBefore(hrtimeMs() - ttlMs);
+    };
+    this.#signs = setInterval(sign, ttlMs / SIGNS_A_TERM).unref();
   }
 
   #say(note: LeaseNote): void {
     this.#worker?.postMessage(note);
   }
 }
+
+const hrtimeMs = (): number => Number(process.hrtime.bigint()) / 1e6;

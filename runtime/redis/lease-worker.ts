@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { connect, masters } from './connection.ts';
 import { FcallBatcher } from './fcall-batcher.ts';
+import { HeldGrants } from './kept-grants.ts';
 import { Keys } from './keys.ts';
 import type { GrantedLease, LeaseNote, LeaseWorkerData, RenewedAside } from './lease-thread.ts';
 import { renewLease } from './leases.ts';
@@ -13,14 +14,12 @@ import { loadLibrary, readLibrary } from './library.ts';
 const MOST_TERMS = 5;
 const LOOKS_A_TERM = 12;
 
-type Held = GrantedLease & { readonly heardAt: number };
-
 /** Renews the leases that the main thread renewed last, while the main thread is silent. */
 class LeaseWorker {
   readonly #data: LeaseWorkerData;
   readonly #calls: FcallBatcher;
   readonly #keys: Keys;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new HeldGrants<GrantedLease>();
   #membership: { readonly node: string; readonly incarnation: string } | null = null;
   #ttlMs = 0;
   #heardAt = performance.now();
@@ -44,9 +43,9 @@ class LeaseWorker {
   receive(note: LeaseNote): void {
     this.#heardAt = performance.now();
     if (note.kind === 'renewed') {
-      this.#held.set(note.granted.lease.grant, { ...note.granted, heardAt: this.#heardAt });
+      this.#held.renewed(note.granted, this.#heardAt);
       this.#lookEvery(note.ttlMs);
-    } else if (note.kind === 'released') this.#held.delete(note.grant);
+    } else if (note.kind === 'released') this.#held.drop(note.grant);
     else if (note.kind === 'left') this.#leave(note);
     else if (note.kind === 'frozen') this.#frozenUntil = this.#heardAt + note.ms;
     else if (note.kind === 'joined') {
@@ -68,6 +67,7 @@ class LeaseWorker {
   }
 
   async #look(): Promise<void> {
+    this.#held.dropBefore(this.#heardAt - this.#ttlMs / 2);
     const silentMs = performance.now() - this.#heardAt;
     if (this.#isRenewing || silentMs < this.#ttlMs / 3 || silentMs > MOST_TERMS * this.#ttlMs) return;
     if (performance.now() < this.#frozenUntil) return;
@@ -83,17 +83,13 @@ class LeaseWorker {
     }
   }
 
-  /**
-   * Renews all leases, except those that the main thread did not renew in the last half term before its silence: it had
-   * given them up.
-   */
+  /** Renews all leases that are left: the main thread renewed them in the last half term before its silence. */
   async #renewAll(): Promise<string[]> {
-    const since = this.#heardAt - this.#ttlMs / 2;
     const renewed = await Promise.all(
-      [...this.#held].map(async ([grant, { lease, life, heardAt }]) => {
-        const isHeld = heardAt >= since && (await renewLease(this.#calls, this.#keys, lease, this.#ttlMs, life));
-        if (!isHeld) this.#held.delete(grant);
-        return isHeld ? [grant] : [];
+      this.#held.all.map(async ({ lease, life }) => {
+        const isHeld = await renewLease(this.#calls, this.#keys, lease, this.#ttlMs, life);
+        if (!isHeld) this.#held.drop(lease.grant);
+        return isHeld ? [lease.grant] : [];
       }),
     );
     return renewed.flat();
