@@ -112,7 +112,7 @@ export async function startNode(input: NodeInput): Promise<Node> {
   opened.defer(() => runtime.stop());
   const admission = openAdmission(context);
   opened.defer(async () => admission.close());
-  const health = { ready: async () => readiness(runtime, controls) };
+  const health = { ready: async () => readiness(runtime, controls, stores) };
   const areas = await openAreas({
     context,
     stores,

@@ -89,7 +89,7 @@ export const clusterHost = ({ cluster, network }: NodeSettings): string => clust
 
 interface ClusterParts {
   readonly context: NodeContext;
-  readonly stores: Pick<OpenStores, 'store' | 'documents'>;
+  readonly stores: Pick<OpenStores, 'store' | 'documents' | 'refusal'>;
   readonly signing: Signing;
   readonly runtime: Runtime;
   readonly placement: FleetPlacement;

@@ -9,6 +9,7 @@ import { encryptedBlobs } from './encryption/encrypted-blobs.ts';
 import { EncryptedDocuments, type SearchFields } from './encryption/encrypted-documents.ts';
 import type { PayloadKeys } from './encryption/payload-keys.ts';
 import { ADDED_BYTES, TextCipher } from './encryption/text-cipher.ts';
+import { counted } from './kit/counted.ts';
 import { requirePackages } from './kit/optional-packages.ts';
 import { refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -28,6 +29,8 @@ export interface OpenStores {
    * is left to do, and blocks the process for some milliseconds at most.
    */
   readonly upkeep: readonly (() => Promise<boolean>)[];
+  /** Why nothing can be stored at present, such as a full disk; null when it can. */
+  readonly refusal: () => string | null;
   /** Sentences about durability (K10) for the start-up log. */
   readonly notes: readonly string[];
   close(): Promise<void>;
@@ -72,12 +75,15 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }:
   const { SqliteActorStore } = await import('./sqlite/actor-store.ts');
   const { SqliteDocuments } = await import('./sqlite/documents.ts');
   const { FileBlobs } = await import('./sqlite/blobs.ts');
+  const { DiskWatch, tryingIn } = await import('./sqlite/disk-watch.ts');
   const { EmbeddedEffectQueue } = await import('./effects/embedded-effect-queue.ts');
   const { SqliteRateLimits } = await import('./sqlite/rate-limits.ts');
   const { refuseUnreadableFile } = await import('./sqlite/actor-store-schema.ts');
-  const store = new SqliteActorStore({ directory: dataDir });
-  const documents = new SqliteDocuments({ directory: dataDir, warn });
-  const blobs = new FileBlobs({ directory: dataDir, mostBytes: mostBlobBytes(encryption) });
+  const onFailed = (): void => disk.failed();
+  const store = new SqliteActorStore({ directory: dataDir, onFailed });
+  const documents = new SqliteDocuments({ directory: dataDir, warn, onFailed });
+  const blobs = new FileBlobs({ directory: dataDir, mostBytes: mostBlobBytes(encryption), onFailed });
+  const disk = new DiskWatch({ clock: systemClock, tryToWrite: tryingIn(blobs.incoming, store.touch), warn });
   const rateLimits = new SqliteRateLimits({ directory: dataDir });
   const ports = encryptedPorts({ store, documents, blobs }, encryption);
   const effects = new EmbeddedEffectQueue({
@@ -102,9 +108,10 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }:
     step(() => formats.note()),
     // One process: no other version can be running beside it.
     step(() => formats.contract()),
+    { open: async () => {}, close: async () => disk.close() },
   ];
   const upkeep = [() => documents.upkeep(), () => store.upkeep()];
-  return openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, notes });
+  return openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, refusal: () => disk.refusal, notes });
 }
 
 async function openRemote(
@@ -148,7 +155,15 @@ async function openRemote(
     step(() => formats.note()),
   ];
   const upkeep = [() => documents.upkeep()];
-  const opened = await openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, notes: [] });
+  const opened = await openAll(parts, {
+    ...ports.opened,
+    effects,
+    rateLimits,
+    formats,
+    upkeep,
+    refusal: () => null,
+    notes: [],
+  });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
   return { ...opened, notes };
@@ -172,7 +187,8 @@ export function warnSeldom(warn: StoreLocation['warn'], now: () => number): Stor
     }
     if (texts.size >= MOST_TEXTS) texts.clear();
     texts.set(text, { until: now() + SAME_EVERY_MS, skipped: 0 });
-    const more = last === undefined || last.skipped === 0 ? '' : ` (and ${last.skipped} times since the last line)`;
+    const more =
+      last === undefined || last.skipped === 0 ? '' : ` (and ${counted(last.skipped, 'time')} since the last line)`;
     warn(`${message}${more}`, error);
   };
 }

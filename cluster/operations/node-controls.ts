@@ -1,5 +1,7 @@
 import type { ManagedProvider } from '../../manifests/node/managed-providers.ts';
 import type { NodeSettings } from '../../manifests/node/settings.ts';
+import { counted } from '../../runtime/kit/counted.ts';
+import type { OpenStores } from '../../runtime/open-stores.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
 
@@ -74,10 +76,13 @@ export function createNodeControls(parts: {
 export function readiness(
   runtime: Pick<Runtime, 'ready' | 'unread'>,
   controls: Pick<NodeControls, 'draining'>,
+  stores: Pick<OpenStores, 'refusal'>,
 ): { readonly ready: true } | { readonly ready: false; readonly why: string } {
   if (controls.draining) return { ready: false, why: 'the node drains' };
   const unread = runtime.unread();
-  if (unread.length > 0) return { ready: false, why: `messages wait unread in ${unread.length} partitions` };
+  if (unread.length > 0) return { ready: false, why: `messages wait unread in ${counted(unread.length, 'partition')}` };
+  const refusal = stores.refusal();
+  if (refusal !== null) return { ready: false, why: refusal };
   if (runtime.ready()) return { ready: true };
   return { ready: false, why: 'the node holds no lease: the store does not answer, or another process has its id' };
 }

@@ -16,12 +16,12 @@ import type { FleetPlacement } from '../placement/fleet-placement.ts';
 import { PartitionLoads } from '../placement/partition-loads.ts';
 import { changedFleet, movedBetween, planOf } from '../placement/plan.ts';
 import { Takeovers } from '../placement/takeovers.ts';
-import type { NodeControls } from './node-controls.ts';
+import { type NodeControls, readiness } from './node-controls.ts';
 
 interface OperationsParts extends Pick<ClusterApiParts, 'peers' | 'push'> {
   readonly settings: NodeSettings;
   readonly node: string;
-  readonly stores: Pick<OpenStores, 'store' | 'documents'>;
+  readonly stores: Pick<OpenStores, 'store' | 'documents' | 'refusal'>;
   readonly fleet: FleetPlacement;
   readonly runtime: Runtime;
   readonly controls: NodeControls;
@@ -42,7 +42,7 @@ interface Operations {
 export async function openOperations(parts: OperationsParts): Promise<Operations> {
   const { settings, node, stores, fleet, runtime, controls, clock, random, warn, peers, push } = parts;
   const members = stores.store;
-  const self = { node, incarnation: fleet.incarnation, role: settings.cluster.role, runtime, controls };
+  const self = { node, incarnation: fleet.incarnation, role: settings.cluster.role, runtime, controls, stores };
   const loads = new PartitionLoads({ store: stores.store, clock });
   const takeovers = await Takeovers.open({ documents: stores.documents, node, fleet, clock, random, warn });
   const cluster = createClusterApi({
@@ -83,8 +83,9 @@ function localNode(parts: {
   readonly role: MemberInfo['role'];
   readonly runtime: Runtime;
   readonly controls: NodeControls;
+  readonly stores: Pick<OpenStores, 'refusal'>;
 }): LocalNode {
-  const { runtime, controls } = parts;
+  const { runtime, controls, stores } = parts;
   const partitions: Record<string, number> = {};
   for (const partition of runtime.held()) {
     const pool = poolOf(partition);
@@ -96,7 +97,7 @@ function localNode(parts: {
     incarnation: parts.incarnation,
     role: parts.role,
     tags: controls.tags,
-    ready: runtime.ready() && !controls.draining,
+    ready: readiness(runtime, controls, stores).ready,
     draining: controls.draining,
     partitions,
     residents: runtime.activations(),

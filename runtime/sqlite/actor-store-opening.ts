@@ -28,18 +28,19 @@ export interface Opened extends Tables {
 }
 
 /** Opens the file, creates missing tables and loads the state that is held in memory. */
-export function openTables(path: string, notices: Notices, unlock: () => void): Opened {
+/** `onFailed`: called when a group of writes failed. */
+export function openTables(path: string, notices: Notices, unlock: () => void, onFailed: () => void): Opened {
   const database = openDatabase(path);
   try {
     createSchema(database, path);
-    return { ...tablesOf(database, notices), unlock };
+    return { ...tablesOf(database, notices, onFailed), unlock };
   } catch (error) {
     database.close();
     throw error;
   }
 }
 
-function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unlock'> {
+function tablesOf(database: DatabaseSync, notices: Notices, onFailed: () => void): Omit<Opened, 'unlock'> {
   const book = new PartitionBook(database);
   const sweep = new Sweep(database, book);
   const applied = new AppliedCommits();
@@ -59,7 +60,7 @@ function tablesOf(database: DatabaseSync, notices: Notices): Omit<Opened, 'unloc
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
     facts: new FactTable(database),
-    group: new GroupCommit(database, [book, notices, applied, mailbox, actors]),
+    group: new GroupCommit(database, [book, notices, applied, mailbox, actors], onFailed),
   };
 }
 

@@ -26,6 +26,7 @@ const TIME_FACT = 'time';
 export class SqliteActorStore implements ActorStore {
   readonly #directory: string;
   readonly #clock: Clock;
+  readonly #onFailed: () => void;
   /** The store's clock. Until the file is open it follows the process's clock. */
   #time: StoreClock;
   readonly #notices = new Notices();
@@ -33,8 +34,10 @@ export class SqliteActorStore implements ActorStore {
   #opened: Opened | undefined;
   #stopSweep: () => void = () => {};
 
-  constructor(options: { readonly directory: string; readonly clock?: Clock }) {
+  /** `onFailed`: called when a write failed. */
+  constructor(options: { readonly directory: string; readonly clock?: Clock; readonly onFailed?: () => void }) {
     this.#directory = options.directory;
+    this.#onFailed = options.onFailed ?? (() => {});
     this.#clock = options.clock ?? systemClock;
     this.#time = new StoreClock(this.#clock, 0);
   }
@@ -44,7 +47,7 @@ export class SqliteActorStore implements ActorStore {
     const unlock = lockDirectory(this.#directory);
     const path = join(this.#directory, 'actors.db');
     try {
-      const opened = openTables(path, this.#notices, unlock);
+      const opened = openTables(path, this.#notices, unlock, this.#onFailed);
       const kept = Number(opened.facts.all().get(TIME_FACT) ?? 0);
       this.#time = new StoreClock(this.#clock, Math.max(kept, opened.mailbox.lastAt));
       this.#opened = opened;
@@ -71,6 +74,9 @@ export class SqliteActorStore implements ActorStore {
   upkeep = (): Promise<boolean> => this.#read(({ database }) => giveBackSpace(database));
 
   now = async () => this.#time.now();
+
+  /** A durable commit that changes nothing but the stored time. Throws `unavailable`. */
+  touch = (): Promise<void> => this.#write((opened) => this.#keepTime(opened));
 
   definePool = (pool: string, partitions: number) => this.#write(({ leases }) => leases.definePool(pool, partitions));
 

@@ -40,12 +40,20 @@ export class FileBlobs implements Blobs {
   readonly #root: string;
   readonly #incoming: string;
   readonly #mostBytes: number | undefined;
+  readonly #onFailed: () => void;
   #isOpen = false;
 
-  constructor(options: { readonly directory: string; readonly mostBytes?: number }) {
+  /** `onFailed`: called when a payload could not be written. */
+  constructor(options: { readonly directory: string; readonly mostBytes?: number; readonly onFailed?: () => void }) {
     this.#root = join(options.directory, 'blobs');
     this.#incoming = join(this.#root, 'incoming');
     this.#mostBytes = options.mostBytes;
+    this.#onFailed = options.onFailed ?? (() => {});
+  }
+
+  /** Folder on the disk of the payloads. What is in it at an opening is removed. */
+  get incoming(): string {
+    return this.#incoming;
   }
 
   /** Opens the directory and removes files that a crash left half written. */
@@ -69,6 +77,7 @@ export class FileBlobs implements Blobs {
     });
     if (stored?.size === bytes.byteLength) return ref;
     await this.#write(path, bytes).catch((cause: unknown) => {
+      this.#onFailed();
       throw notUsable('a payload could not be stored', cause);
     });
     return ref;

@@ -31,6 +31,7 @@ const MOST_WAITING_CHARS = 128_000_000;
  */
 export class GroupCommit {
   readonly #writer: Pick<DocumentsWriter, 'apply'>;
+  readonly #onFailed: () => void;
   #waiting: Waiting[] = [];
   #waitingChars = 0;
   #scheduled = false;
@@ -42,8 +43,10 @@ export class GroupCommit {
   /** Set while their tables are being created. */
   #making: Promise<void> | null = null;
 
-  constructor(writer: Pick<DocumentsWriter, 'apply'>) {
+  /** `onFailed`: called when a group could not be written. */
+  constructor(writer: Pick<DocumentsWriter, 'apply'>, onFailed: () => void = () => {}) {
     this.#writer = writer;
+    this.#onFailed = onFailed;
   }
 
   /**
@@ -140,16 +143,21 @@ export class GroupCommit {
       group.map(({ write }) => write),
       rows,
     );
-    if (!(outcomes instanceof Promise)) settleAll(group, outcomes);
+    if (!(outcomes instanceof Promise)) this.#settle(group, outcomes);
     else {
       const sent: Promise<void> = outcomes.then((all) => {
         this.#sent.delete(sent);
-        settleAll(group, all);
+        this.#settle(group, all);
         if (this.#waiting.length > 0) this.#schedule();
       });
       this.#sent.add(sent);
     }
     if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  #settle(group: readonly Waiting[], outcomes: readonly DocumentOutcome[]): void {
+    if (outcomes.some((one) => one instanceof SvcError && one.code === 'unavailable')) this.#onFailed();
+    for (const [index, { settle }] of group.entries()) settle(outcomes[index] ?? isClosed());
   }
 
   /** Takes the writes of the next group: at least one, however large it is. */
@@ -172,10 +180,6 @@ function sizeOf(write: DocumentWrite): [rows: number, chars: number] {
     id.length + fields.length + rest.length;
   if (write.do === 'put') return [write.rows.length, write.rows.reduce((sum, row) => sum + charsOf(row), 0)];
   return [1, write.do === 'insert' || write.do === 'replace' ? charsOf(write.row) : 100];
-}
-
-function settleAll(group: readonly Waiting[], outcomes: readonly DocumentOutcome[]): void {
-  for (const [index, { settle }] of group.entries()) settle(outcomes[index] ?? isClosed());
 }
 
 const isClosed = (): SvcError => new SvcError('unavailable', 'the document store is closed', { store: 'documents' });

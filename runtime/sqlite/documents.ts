@@ -51,6 +51,8 @@ export interface SqliteDocumentsOptions {
   readonly threadFromRows?: number;
   readonly quietMs?: number;
   readonly warn?: (message: string, error: unknown) => void;
+  /** Called when writes failed. */
+  readonly onFailed?: () => void;
 }
 
 interface Open {
@@ -76,7 +78,7 @@ export class SqliteDocuments implements Documents {
 
   async open(): Promise<void> {
     if (this.#open !== undefined) return;
-    const { directory, busyTimeoutMs = BUSY_TIMEOUT_MS, warn = () => {} } = this.#options;
+    const { directory, busyTimeoutMs = BUSY_TIMEOUT_MS, warn = () => {}, onFailed } = this.#options;
     const { threadFromRows = THREAD_FROM_ROWS, quietMs = QUIET_MS } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const path = join(directory, 'documents.db');
@@ -84,7 +86,7 @@ export class SqliteDocuments implements Documents {
     const writer = new DocumentsWriter(database, { path, busyTimeoutMs, threadFromRows, quietMs, warn });
     try {
       await writer.open();
-      this.#open = { database, writer, group: new GroupCommit(writer), names: namesIn(database) };
+      this.#open = { database, writer, group: new GroupCommit(writer, onFailed), names: namesIn(database) };
     } catch (error) {
       database.close();
       throw error;

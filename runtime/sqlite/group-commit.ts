@@ -31,6 +31,7 @@ const GROUP_LIMIT = 2_048;
 export class GroupCommit {
   readonly #database: DatabaseSync;
   readonly #members: readonly GroupMember[];
+  readonly #onFailed: () => void;
   readonly #begin;
   readonly #commit;
   /** Whether a commit waits for the disk now. */
@@ -38,9 +39,11 @@ export class GroupCommit {
   #waiting: Call[] = [];
   #scheduled = false;
 
-  constructor(database: DatabaseSync, members: readonly GroupMember[]) {
+  /** `onFailed`: called when a group could not be written. */
+  constructor(database: DatabaseSync, members: readonly GroupMember[], onFailed: () => void = () => {}) {
     this.#database = database;
     this.#members = members;
+    this.#onFailed = onFailed;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
   }
@@ -102,7 +105,9 @@ export class GroupCommit {
       this.#commit.run();
     } catch (error) {
       this.#rollBack();
-      return storeError(error);
+      const failure = storeError(error);
+      if (failure.code === 'unavailable') this.#onFailed();
+      return failure;
     }
     for (const resolve of settle) resolve();
     for (const member of this.#members) member.committed();

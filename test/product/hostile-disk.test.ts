@@ -52,12 +52,21 @@ async function fullAndFree(disk: SmallDisk): Promise<void> {
     return answer.status !== 200 && answer;
   });
   assertClear(notDeployed);
+  const notReady = await waitUntil('the node says that it cannot store', async () => {
+    const answer = await node.call('GET', '/health/ready');
+    return answer.status !== 200 && answer;
+  });
+  assert.equal(notReady.status, 503);
+  assert.match(String(notReady.body.message), /^nothing can be stored, so starts and deploys are refused: /);
   assert.equal((await node.call('GET', '/health')).status, 200);
   assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'what was kept is read');
   assert.equal((await node.call('GET', `/v1/executions/${before}`)).status, 200);
 
+  assert.equal((await node.call('GET', '/health/ready')).status, 503, 'as long as there is no room');
   const startedAt = performance.now();
   await disk.free(pid);
+  // Without a call that writes.
+  await waitUntil('the node is ready again', async () => (await node.call('GET', '/health/ready')).status === 200);
   await waitUntil('a deploy is taken again', async () => (await deploy()).status === 200);
   const again = await waitUntil('a start is taken again', async () => {
     const answer = await start('quick');

@@ -22,7 +22,7 @@ test('a held partition that is not read raises an alarm in readiness, log and st
       },
     }),
   });
-  const ready = () => readiness(node.runtime, { draining: false });
+  const ready = () => readiness(node.runtime, { draining: false }, { refusal: () => null });
   try {
     await node.runtime.client.ask(to, 'Add', { by: 1 });
     assert.deepEqual([ready(), node.runtime.unread()], [{ ready: true }, []]);
@@ -30,7 +30,7 @@ test('a held partition that is not read raises an alarm in readiness, log and st
     const before = grants;
     await node.runtime.client.tell(to, 'Add', { by: 1 });
     await waitUntil('the alarm', () => node.runtime.unread().length > 0);
-    assert.deepEqual(ready(), { ready: false, why: 'messages wait unread in 1 partitions' });
+    assert.deepEqual(ready(), { ready: false, why: 'messages wait unread in 1 partition' });
     assert.deepEqual(node.runtime.unread(), ['default:0']);
     await waitUntil('it was taken anew, again and again', () => grants >= before + 2);
     blind = false;
