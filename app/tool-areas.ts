@@ -156,7 +156,7 @@ function listensOnLoopback({ network, cluster }: NodeSettings): boolean {
   return [network.bind, network.internal.bind, cluster.bind ?? network.bind].every(isLoopback);
 }
 
-/** What this node offers to executions that start on it. Logs deprecated runtimes (W41). */
+/** The offer of this node to executions that start on it. Logs deprecated runtimes (W41). */
 export function executionOffer({
   settings,
   controls,

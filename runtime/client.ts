@@ -17,7 +17,7 @@ export interface CallOptions {
   readonly trace?: string;
   /** Id of a message of that trace from which the call follows. Default: as for `trace`, else none. */
   readonly cause?: string;
-  /** What the messages of that trace carry. Default: as for `trace`. */
+  /** The trace context of that trace's messages. Default: as for `trace`. */
   readonly traceContext?: TraceContext;
   /** How long `ask` waits, milliseconds. Default 30,000. */
   readonly timeoutMs?: number;

@@ -51,7 +51,7 @@ export interface Turn<Events extends Schemas, Messages extends Schemas, Answer =
   readonly identity: Identity | null;
   readonly messageId: string;
   readonly trace: string;
-  /** What the messages of the trace carry beside its id. */
+  /** Trace context of the messages of the trace, beside its id. */
   readonly traceContext: TraceContext | undefined;
   /** Recorded time of the turn, Unix ms. A replay sees the same time. */
   readonly now: number;
@@ -105,7 +105,7 @@ export interface EffectRequest<MessageType extends string = string> {
   readonly replyAs: MessageType;
   /** Message type of intermediate results (payload `EffectProgress`); without it they are dropped. */
   readonly progressAs?: MessageType;
-  /** Returned unchanged with each result, so that a handler knows what it asked for. */
+  /** Returned unchanged with each result, so that a handler knows the purpose of the effect. */
   readonly context?: Json;
   readonly retry?: RetryPolicy;
   /** Longest time that one attempt may run, milliseconds. */
@@ -177,8 +177,8 @@ export interface ActorDefinition<
   /** Events that no other event follows: the actor's stream ends with one of these. */
   readonly finalEvents?: readonly (keyof Events & string)[];
   /**
-   * What lists and searches see. The projector writes it to the collection after each change; the kernel fills in
-   * `version`.
+   * The document of an actor in lists and searches. The projector writes it to the collection after each change; the kernel
+   * fills in `version`.
    */
   readonly view?: {
     readonly collection: string;

@@ -52,7 +52,7 @@ export function cachedSchema<Schema extends z.ZodObject>(schema: Schema) {
   });
 }
 
-/** What one value counts besides its characters. */
+/** Characters that each value counts besides its own. */
 const VALUE_CHARS = 1;
 
 /**

@@ -68,9 +68,9 @@ export interface Leases {
    */
   renewedAt(lease: Lease): number | null;
   /**
-   * Where the store has a partition, if it may have gone back to an older state since this lease was granted: at which
-   * position the partition was when the present server granted it first, or is now when no node has taken it since. Null
-   * when the server that granted the lease is still there, so that it has lost nothing.
+   * The position of a partition in a store that may have returned to an older state since this lease was granted: the position
+   * when the present server granted it first, or the present one when no node has taken it since. Null when the server that
+   * granted the lease is still there, so that it has lost nothing.
    */
   cameBackAt(lease: Lease<Partition>): Promise<number | null>;
   /** For fault injection: this process renews no lease for `ms` milliseconds, as if the whole process were frozen. */

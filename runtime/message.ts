@@ -64,9 +64,9 @@ export interface Message {
    * trace.
    */
   readonly reported?: readonly [count: number, unreported: number];
-  /** What else the messages of the trace carry. */
+  /** Trace context of the messages of the trace. */
   readonly traceContext?: TraceContext;
-  /** The trace of its cause, when this message goes on in a linked one. */
+  /** The trace of its cause, when this message continues it in a linked one. */
   readonly causeTrace?: string;
   /** For a call: the span of the caller, 16 hex digits. */
   readonly parentSpan?: string;
@@ -87,13 +87,13 @@ export interface Message {
   readonly timer?: string;
 }
 
-/** A message with the trace that its turn goes on in. */
+/** A message with the trace that its turn continues. */
 export interface HandledMessage extends Message {
   /** The trace that the message came in, when it is another one. */
   readonly leftTrace?: string;
 }
 
-/** What a message that follows from another one in its trace carries. */
+/** Trace context of a message that follows from another one in its trace. */
 export const contextOf = ({ traceContext }: Pick<Message, 'traceContext'>): Pick<Message, 'traceContext'> =>
   traceContext === undefined ? {} : { traceContext };
 

@@ -85,7 +85,7 @@ export interface Runtime {
   readonly changes: ChangeLog;
   /** Deletes ended actors. */
   readonly removals: Removals;
-  /** What readers need to decode and replay recorded messages. */
+  /** The parts that readers need to decode and replay recorded messages. */
   readonly recorded: RecordedParts;
   /** Runs one retention sweep now, also when another node holds the sweep's partition. */
   sweep(): Promise<Swept>;

@@ -40,7 +40,7 @@ interface RateBucket {
   readonly bounds: readonly { readonly window: RateWindow; readonly limit: number }[];
 }
 
-/** What operators set at run time for a principal (rate-overrides.ts). */
+/** Rates that operators set at run time for a principal (rate-overrides.ts). */
 export interface OverridingRates {
   readonly tenant: Rates | null;
   readonly user: Rates | null;

@@ -1,4 +1,4 @@
-/** What a server counts for metrics. Implemented by `NodeMetrics` (internal/node-metrics.ts). */
+/** Counters of a server, for metrics. Implemented by `NodeMetrics` (internal/node-metrics.ts). */
 export interface HttpMeter {
   /** `route`: the template of the path, of which there are few. */
   answered(method: string, route: string, status: number, ms: number): void;

@@ -103,7 +103,7 @@ export const count = z.int().min(0);
 /** Any object whose fields belong to another area. */
 export const anyObject = z.record(z.string(), z.unknown());
 
-/** The answer to a start: the start is durable and the run goes on without the caller. */
+/** The answer to a start: the start is durable and the run continues without the caller. */
 export const started = z.strictObject({ execution_id: z.string(), status: z.literal('started') });
 
 /** The paging fields of a log answer. */

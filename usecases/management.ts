@@ -91,7 +91,7 @@ export interface EndWaits {
   workflow(tenant: string, id: string, wait: EndWait): Promise<boolean>;
 }
 
-/** What svc.system.* and svc.runtime.list may return about this node. Contains no secret. */
+/** The facts about this node that svc.system.* and svc.runtime.list may return. Contains no secret. */
 export interface NodeFacts {
   readonly version: string;
   /** Whether the node is ready to serve. */

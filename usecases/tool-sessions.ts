@@ -54,7 +54,7 @@ interface Waiting {
 
 /** Options of a call in a session. */
 export interface InvokeOptions extends CallOptions {
-  /** Longest wait for the result of a call that was accepted, ms; then `deadline_exceeded`, and the tool goes on. */
+  /** Longest wait for the result of an accepted call, ms; then `deadline_exceeded`, and the tool continues. */
   readonly resultWithinMs?: number;
 }
 

@@ -38,7 +38,7 @@ export function poolStatusOf({ pool, partitions }: PoolLayout, fleet: Fleet): Po
   };
 }
 
-/** What a pool without an eligible member waits for. */
+/** The missing offer that a pool without an eligible member waits for. */
 function waitingFor(pool: string): WaitingFor {
   const tags = tagsOfPool(pool);
   if (tags.length > 0) return { tags, reason: `waiting for a node with tags ${tags.join(', ')}` };

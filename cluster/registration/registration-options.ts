@@ -18,7 +18,7 @@ export interface RegistrationOptions {
   readonly key: NodeKey;
   /** `host:port` of this node's NodeClusterService for other nodes. */
   readonly grpcAddress: string;
-  /** What the node offers now, from `nodeCapabilities`; called before each heartbeat. */
+  /** The current offer of the node, from `nodeCapabilities`; called before each heartbeat. */
   readonly capabilities: () => NodeCapabilityAdvertisement;
   readonly activeExecutions: () => number;
   /** Whether the node drains without a command of a controller. */

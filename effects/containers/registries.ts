@@ -64,7 +64,7 @@ async function addressesOf(host: string, resolve: ResolveRegistry, signal: Abort
   }
 }
 
-/** Of Azure, Alibaba, AWS and Google Cloud, beside the link-local 169.254.169.254 of all. */
+/** Metadata services of Azure, Alibaba, AWS and Google Cloud, besides the link-local 169.254.169.254 of all. */
 const METADATA: ReadonlySet<string> = new Set(['168.63.129.16', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254']);
 /** NAT64: the target is the IPv4 address in the last 32 bits. */
 const NAT64 = ipaddr.IPv6.parse('64:ff9b::');

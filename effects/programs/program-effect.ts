@@ -143,8 +143,8 @@ async function runProgram(
 const CLOSED: ProgramRules = { network: 'closed', read_only: false };
 
 /**
- * What a sandbox shows of a program outside the system's directories: the file, or its whole directory if that is below the
- * base directory, so that a program may have several files. Throws `program_failed` for a file that no program may see.
+ * The file that a sandbox shows of a program outside the system's directories, or its whole directory if that is below the base
+ * directory, so that a program may have several files. Throws `program_failed` for a file that no program may see.
  */
 async function sharedFile(view: ProgramView | null, base: string, program: string): Promise<SharedFile | null> {
   if (view?.confines !== true) return null;

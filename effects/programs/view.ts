@@ -39,8 +39,8 @@ export interface SharedFile {
 }
 
 /**
- * What programs see of the host. Implemented by `Sandbox` (namespaces and an unprivileged user, confines) and
- * `WorkspaceView` (only adds `/workspace`, does not confine).
+ * The programs' view of the host. Implemented by `Sandbox` (namespaces and an unprivileged user, confines) and `WorkspaceView`
+ * (only adds `/workspace`, does not confine).
  */
 export interface ProgramView {
   /** True: the rules of a manifest for network and files are enforced. */

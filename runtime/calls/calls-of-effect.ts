@@ -81,7 +81,7 @@ export function asCallOf<T>(caller: CallingSpan | null, work: () => T): T {
   return causing.run({ cause: null, trace, span, context, hasEnded: false, calls: 0 }, work);
 }
 
-/** What a message of a call carries. */
+/** Trace and cause in the message of a call. */
 interface Followed {
   readonly cause: string | null;
   readonly trace: string;

@@ -1,7 +1,7 @@
 import { type Address, hashOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 
-/** Time between two looks at a stream, milliseconds. It limits the delay when a wake-up gets lost. */
+/** Time between two reads of a stream, milliseconds. It limits the delay when a wake-up gets lost. */
 export const LOOK_EVERY_MS = 2_000;
 
 /** A follower that waits until its actor has news. */
@@ -24,9 +24,9 @@ interface Group {
 }
 
 /**
- * Looks at the streams of actors for all followers that wait in this process. However many follow one actor, its stream is
- * read once in two seconds, and they are woken only if it is not as they know it. The moments of an actor come from its
- * address: if they came from the last answers, all actors whose answers came together would be read together from then on.
+ * Reads the streams of actors for all waiting followers of this process. Each stream is read once in two seconds, however many
+ * follow it, and its followers are woken only if it has changed. The time of an actor's reads comes from its address: derived
+ * from the last answers, all actors whose answers came together would be read together from then on.
  */
 export class SharedLooks {
   readonly #parts: LooksParts;
@@ -52,7 +52,7 @@ export class SharedLooks {
     if (group?.followers.delete(follower) === true && group.followers.size === 0) this.#drop(address, group);
   }
 
-  /** How many times two seconds have passed, shifted by a part that each address has of its own. */
+  /** Number of two-second periods that have passed, shifted by a fraction that depends on the address. */
   #momentNow(address: Address): number {
     return (this.#parts.clock.monotonic() - (hashOf(address) % LOOK_EVERY_MS)) / LOOK_EVERY_MS;
   }
@@ -69,12 +69,14 @@ export class SharedLooks {
       for (const follower of group.followers) follower.look();
       return;
     }
-    // A process that was busy for long does not look twice.
+    // A process that was busy for long does not read twice.
     const next = Math.max(moment, Math.floor(this.#momentNow(address))) + 1;
     if (this.#groups.get(address) === group) this.#arm(address, group, next);
   }
 
-  /** Whether the stream ends with the event that all have. One before the first event may have begun and left the store. */
+  /**
+   * Whether the stream ends with the event that all followers have. With no event seen yet, the actor may have begun and left the store.
+   */
   async #isUnchanged(address: Address, { followers }: Group): Promise<boolean> {
     let seen = Number.POSITIVE_INFINITY;
     for (const follower of followers) seen = Math.min(seen, follower.seen);
@@ -83,7 +85,7 @@ export class SharedLooks {
       const found = await this.#parts.numbers(address, seen - 1, 2);
       return found.length === 1 && found[0] === seen;
     } catch {
-      // Each follower reads for itself, and the one whose read fails reports it.
+      // Each follower reads on its own, and the one whose read fails reports it.
       return false;
     }
   }

@@ -90,7 +90,7 @@ async function closeEnded(
   return (await parts.store.vouch(lease)) ? closed : null;
 }
 
-/** What the store has of one partition. */
+/** Records and addresses that the store has of one partition. */
 interface Looked {
   readonly partition: Partition;
   readonly open: readonly EffectRow[];

@@ -41,8 +41,7 @@ export async function takeAll(
   let soonestMs = Number.POSITIVE_INFINITY;
   const failures: unknown[] = [];
   for (let start = 0; start < partitions.length; start += AT_ONCE) {
-    // Each may be on a server of its own (Redis Cluster): the leases that are granted are served, the others are tried
-    // at the next round.
+    // Each may be on its own server (Redis Cluster): the granted leases are served, the others are tried in the next round.
     const waits = partitions.slice(start, start + AT_ONCE).map((partition) =>
       take(partition).catch((thrown: unknown) => {
         failures.push(thrown);
@@ -153,7 +152,7 @@ export async function drained(clock: Clock, server: LogServer): Promise<void> {
   await within(clock, DRAINED_WITHIN_MS, server.drain());
 }
 
-/** Reports the failure of a step while leaving, and goes on: without the store the leases expire by themselves. */
+/** Reports the failure of a step while leaving, and continues: without the store the leases expire. */
 export async function logged({ warn }: Pick<HandOverParts, 'warn'>, what: string, work: Promise<void>): Promise<void> {
   await work.catch((thrown: unknown) => warn(`${what} failed`, toSvcError(thrown)));
 }

@@ -32,7 +32,7 @@ export interface Starting {
   /** Call it when the commit did not happen: frees the slots. */
   free(): void;
   /**
-   * Call it when the commit may have happened but this process does not go on with it: none of its effects has begun or
+   * Call it when the commit may have happened but this process does not continue with it: none of its effects has begun or
    * will, except those that run ahead, which are stopped.
    */
   disown(): void;

@@ -18,9 +18,7 @@ interface MembershipEvents {
 
 const NOTHING: Assignment = { wanted: new Set(), queues: [] };
 
-/**
- * Membership of this node in the fleet, and its assignment. The assignment is asked for again with one call at a time.
- */
+/** Membership of this node in the fleet, and its assignment, which is requested again with one call at a time. */
 export class Membership {
   readonly #parts: MembershipParts;
   readonly #events: MembershipEvents;

@@ -192,9 +192,7 @@ interface SweepOptions {
    * Set when a node died that may have taken jobs without claiming their effects: identifies that death (EffectQueue).
    */
   readonly token?: string | undefined;
-  /**
-   * What earlier sweeps of this lease gave to the queue, by effect id. It is updated here. Default: nothing was given.
-   */
+  /** Jobs that earlier sweeps of this lease gave to the queue, by effect id. It is updated here. Default: none. */
   readonly handed?: Map<string, HandedOver>;
 }
 

@@ -62,7 +62,7 @@ export class ServedBefore {
     }
   }
 
-  /** Compares partitions that were lost or handed over with what the store has of them. Call it again when it rejects. */
+  /** Compares partitions that were lost or handed over with the store. Call it again when it rejects. */
   async look(): Promise<void> {
     const asked = [...this.#before.values()].filter(({ isAsked }) => !isAsked);
     await Promise.all(

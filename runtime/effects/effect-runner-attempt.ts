@@ -66,7 +66,7 @@ export class EffectAttempt {
   #aborting: AbortController | null = null;
   readonly #begunAt: number;
   #cause: AbortCause | null = null;
-  /** Resolves when a handler ignores its signal for too long, so that the runner goes on without it. */
+  /** Resolves when a handler ignores its signal for too long, so that the runner continues without it. */
   readonly #overdue = Promise.withResolvers<Ending>();
   /** The slot that the attempt occupies: the queue's until it has parked. */
   #slot: 'queue' | 'parking' | 'none' = 'queue';
@@ -322,7 +322,7 @@ export class EffectAttempt {
   }
 
   #ended = false;
-  /** What the work ended with; null: it succeeded. */
+  /** The error with which the work ended; null: it succeeded. */
   #error: SvcError | null = null;
 
   async #close(ending: Ending): Promise<JobOutcome> {

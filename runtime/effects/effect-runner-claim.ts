@@ -169,7 +169,7 @@ export interface EffectRunnerOptions {
   readonly mostParked?: number;
   /** How long `stop` lets `once` effects finish before they are recorded as in doubt. */
   readonly stopGraceMs?: number;
-  /** How long an aborted handler may take to end before the runner goes on without it. */
+  /** How long an aborted handler may take to end before the runner continues without it. */
   readonly abortGraceMs?: number;
   /** Returns the full request, fetched from Blobs where it is stored there. Default: it never is. */
   readonly unpack?: (body: string) => Promise<string>;

@@ -1,6 +1,6 @@
 import type { Flow } from './effect-envelope.ts';
 
-/** A flow that asked for no slot for this long no longer counts as active. */
+/** A flow that requested no slot for this long no longer counts as active. */
 const ABOUT_MS = 60 * 60_000;
 
 const MOST_SHARERS = 10_000;
@@ -76,7 +76,7 @@ export class FairSlots {
   }
 }
 
-/** Flows or tenants that hold slots or asked for one lately, in order of their last request, oldest first. */
+/** Flows or tenants that hold slots or requested one lately, in order of their last request, oldest first. */
 class Sharers<S extends Share> {
   readonly #shares = new Map<string, S>();
 

@@ -47,7 +47,7 @@ interface Session {
   texts: number;
 }
 
-/** As a key object: from bytes each text would cost five times as much. */
+/** A key object: with plain bytes each text would cost five times as much. */
 const deriveKey = (key: PayloadKey, salt: Uint8Array): KeyObject =>
   createSecretKey(new Uint8Array(hkdfSync('sha256', key.secret, salt, 'svc payload text', 32)));
 
@@ -250,7 +250,7 @@ const placeOf = ({ tenant, version }: PayloadKey, use: string): string => `${ten
 interface Name {
   readonly tenant: string;
   readonly version: number;
-  /** Where its BASE64 begins. */
+  /** Offset of the BASE64 part. */
   readonly start: number;
 }
 

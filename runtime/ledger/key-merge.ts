@@ -19,9 +19,9 @@ const MOST_KEYS = 64_000_000;
 const GRACE_MS = 10_000;
 /** Runs of a node that has written none for this long are merged by the node that does the sweeps. */
 const IDLE_MS = 3_600_000;
-/** From one look for runs that retention has emptied to the next. */
+/** Time between two searches for runs that retention has emptied. */
 const PRUNE_EVERY_MS = 60_000;
-/** Segments whose existence is asked for together. */
+/** Segments whose existence is checked together. */
 const ASKED_AT_ONCE = 500;
 
 interface KeyMergeParts {
@@ -290,5 +290,5 @@ function mergePage(cursors: readonly RunCursor[], writer: KeyRunWriter): RunCurs
   return null;
 }
 
-/** Keys that are merged in one go: less than a millisecond. */
+/** Keys that are merged at a time: less than a millisecond. */
 const KEYS_AT_ONCE = 8_192;

@@ -4,7 +4,7 @@ import type { TurnRow } from '../turns/actor-draft.ts';
 import { decodeMessageText } from '../turns/codec.ts';
 import { isSpilled } from '../turns/payload.ts';
 
-/** What the ledger keeps of a message in Blobs beside the reference: all but the payload, and the id of its effect. */
+/** The part of a message in Blobs that the ledger keeps beside the reference: all but the payload, and the id of its effect. */
 export interface Envelope extends Omit<Message, 'payload'> {
   readonly effect?: string;
 }

@@ -14,7 +14,7 @@ const MOST_SEGMENTS = 1_000;
 /** Segments that are read together. */
 const AT_ONCE = 16;
 
-/** What was written to a tenant's ledger since the last look. */
+/** Deliveries that were written to a tenant's ledger since the last read. */
 export interface LedgerNews {
   readonly deliveries: readonly LedgerDelivery[];
   /** Deliveries that were written but not read, because there were too many. */

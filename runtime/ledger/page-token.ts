@@ -19,9 +19,9 @@ export interface Position {
 }
 
 /**
- * Where a reading continues. The first page fixes which rounds of each writer are read (`upTo`), because a delivery of an
- * earlier time may be written while the pages are read. When these are read, those written since follow (`done` becomes
- * what `upTo` was).
+ * Position at which a reading continues. The first page fixes which rounds of each writer are read (`upTo`), because a delivery
+ * of an earlier time may be written while the pages are read. After these rounds, the ones written since follow (`done` becomes
+ * the old `upTo`).
  */
 export interface Token {
   readonly done: Rounds;

@@ -20,7 +20,7 @@ export const partitionSegmentId = (partition: Partition, first: number): string 
 export const groupSegmentId = (group: PartitionGroup, log: SharedLog, first: number): string =>
   `${group}/${first}/${log}`;
 
-/** What the id of a segment says. */
+/** The parts of a segment's id. */
 export interface SegmentPlace {
   /** Null: each line of the segment names its partition of the group. */
   readonly partition: Partition | null;

@@ -54,7 +54,7 @@ export const DEAD_LETTERS = {
   searched: ['status'],
 } as const;
 
-/** Longest time that a segment covers, so that readers by time look at few segments (`recent`). */
+/** Longest time that a segment covers, so that readers by time read few segments (`recent`). */
 export const MAX_SEGMENT_MS = 60_000;
 
 const mayHaveLetters = ({ outcome, drained }: TurnRow): boolean => outcome === 'dead-lettered' || drained !== undefined;

@@ -42,7 +42,7 @@ export interface Source {
  */
 const MAX_BYTES = 64_000_000;
 
-/** Of a commit beside its deliveries. */
+/** Bytes of a commit beside its deliveries. */
 const COMMIT_BYTES = 100;
 
 const sizeOf = ({ bytes, letters }: PendingCommit): number =>

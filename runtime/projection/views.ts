@@ -37,7 +37,7 @@ export interface ProjectedCommit {
   readonly rowTexts?: readonly string[];
   /** All of these, with commas between them. */
   readonly turns?: string;
-  /** What the ledger finds each delivery by; null for one whose body says it, or that cannot be read. */
+  /** The keys by which the ledger finds each delivery; null for one whose body contains them, or that cannot be read. */
   readonly keys: readonly (DeliveryKeys | null)[];
 }
 

@@ -35,7 +35,7 @@ export interface ForkPoint {
     readonly type: string;
     readonly payload: Json;
   }[];
-  /** Effects that were asked for and not settled, and the starts of children whose ids are in the state. */
+  /** Effects that were requested and not settled, and the starts of children whose ids are in the state. */
   readonly effects: readonly AskedEffect[];
   /** Messages to the kept kinds of actors whose ids are in the state, oldest first. */
   readonly sent: readonly { readonly to: Address; readonly type: string; readonly payload: Json }[];
@@ -143,9 +143,9 @@ class OpenWork {
 }
 
 /**
- * What a fork begins with, with copies of the payloads in Blobs that it refers to, such as the earlier part of a long
- * conversation. Those of the original are removed with the original. Throws `failed_precondition` when one is removed
- * already. The same call again makes the same copies.
+ * The work with which a fork begins, with copies of the payloads in Blobs that it refers to, such as the earlier part of a long
+ * conversation. Those of the original are removed with the original. Throws `failed_precondition` when one is removed already.
+ * The same call again makes the same copies.
  */
 export async function withOwnPayloads(
   work: ForkedWork,

@@ -71,7 +71,7 @@ export class RecordingImport {
   readonly #kinds: ReadonlyMap<string, ActorDefinition>;
   readonly #notShown: NotShown[] = [];
   #actor: OpenActor | null = null;
-  /** What the actors waited for. */
+  /** The open work of the actors. */
   readonly waits = new RecordedWaits();
   #events: { seq: number; data: string }[] = [];
   #deliveries: ProjectedCommit[] = [];

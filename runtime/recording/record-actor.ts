@@ -15,11 +15,11 @@ export interface RecordParts {
   readonly registry: Pick<Registry, 'definitionOf'>;
   readonly ledger: Pick<LedgerReader, 'actor'>;
   readonly payloads: Payloads;
-  /** What an actor waits for. Absent: it is not recorded. */
+  /** Reads the open work of an actor. Absent: it is not recorded. */
   readonly open?: (actor: ActorSnapshot) => Promise<Pick<OpenLine, 'timers' | 'effects'>>;
 }
 
-/** What the caller who records may see. */
+/** The view of the caller who records. */
 export interface RecordedFor {
   /** Takes secrets out of a value. Returns the same value when there are none. */
   mask(value: Json): Json;

@@ -64,7 +64,7 @@ const OpenEffectLine = z.object({
 
 const MOST_OPEN = 10_000;
 
-/** What an actor waited for when it was recorded. */
+/** The open work of an actor when it was recorded. */
 export const OpenLine = z.object({
   timers: z.array(z.object({ name: z.string(), due_at: time.nullable() })).max(MOST_OPEN),
   effects: z.array(OpenEffectLine).max(MOST_OPEN),

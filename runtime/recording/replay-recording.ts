@@ -11,7 +11,7 @@ export interface ReplayReport {
   /** Actors that were replayed. */
   readonly actors: number;
   readonly messages: number;
-  /** Turns of which the recording says what they decided. Of older turns only events, sends and the end are compared. */
+  /** Turns whose decisions the recording contains. Of older turns only events, sends and the end are compared. */
   readonly compared: number;
   /** Actors that could not be replayed, or not to their end, and why. */
   readonly skipped: readonly { readonly actor: Address; readonly reason: string }[];
@@ -27,7 +27,7 @@ export interface FoundDifference {
   readonly parts: ReplayDifference['parts'];
   readonly recorded: { readonly outcome: string; readonly error?: string | undefined };
   readonly replayed: { readonly outcome: string; readonly error?: string | undefined };
-  /** What the turn changes in the state with this code. */
+  /** Changes that the turn makes in the state with this code. */
   readonly changes: readonly JsonDifference[];
   /** The states at the end, when both are known. */
   readonly final: readonly JsonDifference[];
@@ -152,8 +152,8 @@ function ledgerLine({ delivery, at, epoch, row, message }: DeliveryLine): Ledger
 }
 
 /**
- * What older rows allow to compare: deliveries that each turn caused, the events, and the state at the end. The message
- * of an event is the one whose turn has its number.
+ * Compares the data that older rows have: the deliveries that each turn caused, the events, and the state at the end. The
+ * message of an event is the one whose turn has its number.
  */
 function laterDifference(
   { actor, sent }: OneReplay,

@@ -213,7 +213,7 @@ export function redisFailure(error: unknown): SvcError {
   return new SvcError('unavailable', message, { store: 'actors', cause: error });
 }
 
-/** How often a stream is looked at within the time in which it may be silent. */
+/** How often a stream is checked within the time in which it may be silent. */
 const LOOKS = 6;
 
 /** A client of Redis, which has one stream after another. */

@@ -108,7 +108,7 @@ export class Outbox {
     throw new SvcError('unavailable', text, { store: 'actors' });
   }
 
-  /** Whether source and target are on one server whatever happens. The life of another server is not known. */
+  /** Whether source and target always are on one server. The life of another server is not known. */
   #isOneServer(source: Partition, target: Partition): boolean {
     if (!(this.#connection instanceof Cluster)) return true;
     const tag = this.#keys.tagOf(source);

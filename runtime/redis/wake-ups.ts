@@ -104,7 +104,7 @@ export class ServerLives {
   released(lease: Lease): void {
     const { log, grant } = lease;
     this.#thread?.released(lease);
-    // A partition's life is asked for after its release too (`Leases.cameBackAt`). Shared logs have ever new names.
+    // The life of a partition's server is needed after its release too (`Leases.cameBackAt`). Each shared log has a new name.
     if (isSharedLog(log) && this.#lives.get(log)?.grant === grant) this.#lives.delete(log);
   }
 

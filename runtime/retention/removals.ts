@@ -57,11 +57,11 @@ interface RemovalsParts {
   readonly forget: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
 
-/** What one step of the sweep did. */
+/** Result of one step of the sweep. */
 interface RemovalStep {
   /** How many removals were finished. */
   readonly finished: number;
-  /** Where the next step begins; undefined: no removal is behind this step's. */
+  /** Position at which the next step begins; undefined: no removal is behind this step's. */
   readonly next?: Position;
   /** Why removals could not be done; undefined: none failed. */
   readonly failure?: SvcError;

@@ -16,7 +16,7 @@ const MOST_TOGETHER = 8;
 
 /** Stores actor records and event streams. */
 export class ActorTable implements GroupMember {
-  /** Row numbers by partition and address: each commit of an actor, and each look at its events, needs its own. */
+  /** Row numbers by partition and address: each commit of an actor, and each read of its events, needs its own. */
   readonly #known = new Map<string, number>();
   readonly #put;
   readonly #update;

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 
-/** More than most messages take: a node that is ready again has room for more than the next one. */
+/** More than most messages take, so that a node that is ready again has space for more than the next one. */
 const TRIED_BYTES = 65_536;
 
 const TRY_EVERY_MS = 1_000;
 
 export interface DiskWatchParts {
   readonly clock: Clock;
-  /** Writes something and waits until it is on disk. */
+  /** Writes a test value and waits until it is on disk. */
   readonly tryToWrite: () => Promise<void>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
 /**
- * Whether anything can be stored (K10). A write that failed is only a reason to try: when the try succeeds, that write was too large or the
- * fault is over. While tries fail, the node is not ready, and one more is made each second, since a node that is not ready may
- * get no calls that would write.
+ * Whether the disk accepts writes (K10). A failed write only triggers a test write: when that succeeds, the failed one was too
+ * large or the fault is over. While test writes fail, the node is not ready, and one more is made each second, since a node
+ * that is not ready may get no calls that would write.
  */
 export class DiskWatch {
   readonly #parts: DiskWatchParts;

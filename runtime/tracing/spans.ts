@@ -43,7 +43,7 @@ export interface SpanSink {
   ended(span: EndedSpan): void;
 }
 
-/** What the kernel does about spans. */
+/** The kernel's export and sampling of spans. */
 export interface Tracing {
   /** Null: spans are not exported. */
   readonly sink: SpanSink | null;

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 
-/** What the messages of a trace carry beside its id (W3C Trace Context). Absent: the trace is sampled and has no state. */
+/**
+ * Trace context that the messages of a trace carry beside its id (W3C Trace Context). Absent: the trace is sampled and has no
+ * state.
+ */
 export const TraceContext = z.object({
   sampled: z.literal(false).optional(),
   /** The caller's `tracestate`. */

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { JsonTexts } from './codec.ts';
 import type { Decision } from './turn.ts';
 
-/** What replay compares of a turn: the state after it, and its decisions. */
+/** The parts of a turn that replay compares: the state after it, and its decisions. */
 export const TURN_PARTS = ['state', 'events', 'effects', 'messages', 'timers'] as const;
 export type TurnPart = (typeof TURN_PARTS)[number];
 

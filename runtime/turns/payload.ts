@@ -44,7 +44,7 @@ function namedBy(packed: string): [tenant: string, ref: string] {
   return [packed.slice(1, slash), packed.slice(slash + 1)];
 }
 
-/** Texts above this size are encoded and decoded in turns of the event loop of their own. */
+/** Texts above this size are encoded and decoded in separate turns of the event loop. */
 const OWN_TURN_CHARS = 1024 * 1024;
 
 function isLarge(text: string): boolean {

@@ -53,7 +53,7 @@ export interface ReplayDifference {
   /** When the message was appended, Unix ms. */
   readonly at: number;
   readonly message: Message;
-  /** What differs. Of a turn with another outcome nothing else is compared. */
+  /** The parts that differ. Of a turn with another outcome nothing else is compared. */
   readonly parts: readonly ('outcome' | TurnPart)[];
   readonly recorded: Pick<TurnRow, 'outcome' | 'error'>;
   readonly replayed: Pick<TurnRow, 'outcome' | 'error'>;
@@ -62,7 +62,7 @@ export interface ReplayDifference {
   readonly after: unknown;
   /** Number of the actor's last event before the delivery. */
   readonly lastEvent: number;
-  /** What the delivery decided now. */
+  /** The decisions of the delivery in the replay. */
   readonly decided: {
     readonly events: readonly { readonly name: string; readonly payload: unknown }[];
     readonly effects: readonly { readonly id: string; readonly request: unknown }[];
@@ -156,7 +156,7 @@ function batchOf(row: TurnRow, message: Message, bodies: ReadonlyMap<string, Mes
   return new Batch(row.now, () => 0, { ...retry, drainLimit, failing, digests: true });
 }
 
-/** What a delivery decided, as a difference shows it. */
+/** The decisions of a delivery, in the form of a difference. */
 export function decidedIn({ drafts, effects, sends, replies, timersSet }: BatchWrites): ReplayDifference['decided'] {
   return {
     events: [...drafts.values()].flatMap((draft) => draft.events.map(({ name, payload }) => ({ name, payload }))),

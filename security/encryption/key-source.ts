@@ -8,7 +8,7 @@
 export interface KeySource {
   /** Where the keys are, for the start-up log and errors of the start: a file, an address. No secret. */
   readonly place: string;
-  /** Whether each node has a copy of the keys of its own: a new version is used only when all running nodes have it. */
+  /** Whether each node has its own copy of the keys: a new version is used only when all running nodes have it. */
   readonly isCopied: boolean;
   /** The newest version, read from the source now; 0 when it has no key yet. */
   newest(): Promise<number>;

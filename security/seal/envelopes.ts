@@ -126,7 +126,9 @@ function refusedOf(envelope: SealEnvelope, { refusal, rpcId = null }: Refused): 
 
 const Claimed = z.object({ tenant_id: z.string().min(1).max(63), jti: z.uuid() });
 
-/** Where the attempt is recorded: the session that the token claims, whether or not the claim is true. */
+/**
+ * The session in whose audit chain the attempt is recorded: the one that the token claims, whether or not the claim is true.
+ */
 function claimedSession(token: string): { readonly tenant: string; readonly sessionId: string } | null {
   if (token.length > MAX_TOKEN_LENGTH) return null;
   try {

@@ -35,7 +35,7 @@ export function callerIsNode(metadata: Metadata, { nodeId, role }: Pick<NodeIden
 /** Names what a call changes, for the record of the call. */
 export const targetIs = (metadata: Metadata, target: string): void => void targets.set(metadata, target);
 
-/** What is known of a call when it arrives. */
+/** The data of a call that is known when it arrives. */
 export interface Arrived {
   readonly path: string;
   readonly trace: string;

@@ -341,7 +341,7 @@ export const sealCaller: SealCallers = (metadata) => {
   return { tenant: identity.tenant, identity, verified: identity.kind !== 'local' };
 };
 
-/** Runs `work` with a signal that aborts when the call has ended. The work itself goes on. */
+/** Runs `work` with a signal that aborts when the call has ended. The work itself continues. */
 export async function whileCalled<T>(call: UnaryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const gone = new AbortController();
   const onGone = (): void => gone.abort();

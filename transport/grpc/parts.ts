@@ -64,7 +64,7 @@ export interface GrpcLogger {
   readonly error: Log;
 }
 
-/** What the gRPC server calls. */
+/** The ports of the gRPC server. */
 export interface GrpcServerParts {
   readonly agents: AgentCatalog;
   readonly executions: ExecutionApi;

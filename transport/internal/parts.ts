@@ -4,7 +4,7 @@ import type { DispatchApi } from '../../usecases/gateway.ts';
 import type { RestLimits } from '../rest/limits.ts';
 import type { RestApp } from '../rest/parts.ts';
 
-/** What the server of the internal address calls. */
+/** The ports of the server of the internal address. */
 export interface InternalServerParts {
   readonly dispatch: DispatchApi;
   readonly tokens: ExecutionTokens;

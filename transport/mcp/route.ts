@@ -141,7 +141,7 @@ interface McpAnswer {
   readonly text: string;
 }
 
-/** What the SDK answers to a message; the request instead, for a call of a tool that it accepts. */
+/** The SDK's answer to a message, or the request itself for a tool call that the SDK accepts. */
 type Taken = McpAnswer | ToolRequest;
 
 /** Passes one message to a new SDK server, so that no state is kept between messages. */

@@ -78,7 +78,7 @@ async function nothingLeft(source: EventSource, after: number): Promise<boolean>
 /** The number of the last event that the client has read. */
 export const afterOf = (header: string | undefined, query: string | undefined): number => Number(header || query || 0);
 
-/** What a route with a stream needs. */
+/** The parts that a route with a stream needs. */
 type StreamParts = Pick<RestParts, 'streams' | 'limits' | 'authenticator'>;
 
 /** Streams the events after `after` to the last one; answers 204 when the client has read all. */

@@ -20,7 +20,7 @@ export interface GuardedRequest {
   readonly allowed: ReadonlySet<string>;
   /** True for a route that accepts every content type: a webhook, whose sender signs the body. */
   readonly takesForms: boolean;
-  /** What is called, for the text of a refusal. */
+  /** The called service, for the text of a refusal. */
   readonly called?: string;
 }
 

@@ -39,13 +39,13 @@ export interface DashboardParts {
   readonly roleClaim: string;
 }
 
-/** What /mcp calls. */
+/** The ports of /mcp. */
 export interface McpParts extends CallerToolParts {
   /** How tools are named in `tools/list` (`spec.mcp.tool_names`). Absent: without dots. */
   readonly toolNames?: ToolNaming;
 }
 
-/** What the REST server calls. */
+/** The ports of the REST server. */
 export interface RestServerParts extends OperationPorts {
   readonly authenticator: Authenticator;
   readonly logger: FastifyBaseLogger;
@@ -76,7 +76,7 @@ export interface RestServerParts extends OperationPorts {
   readonly runtimes?: RuntimeTable;
   /** Aliases of the models that live nodes have. Absent or empty: a deploy does not check them. */
   readonly models?: () => readonly string[];
-  /** What the node can do for volumes. Absent: a deploy of an agent does not warn of sizes. */
+  /** The node's settings for volumes. Absent: a deploy of an agent does not warn of sizes. */
   readonly storage?: KnownToDeploy['storage'];
   /** Absent: the generate routes are not served. */
   readonly authors?: AuthorApi;

@@ -19,14 +19,14 @@ import type { KnownPaths } from './known-paths.ts';
 import { isSafe, refuseForeignPages } from './local-guard.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
 
-/** What a caller must be allowed to do; `public` routes need no identity. */
+/** The right that a caller needs; `public` routes need no identity. */
 export type Access = Action | 'public';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; null on public routes. */
     identity: Identity | null;
-    /** What the API key of the call allows; null when the call came without a key. */
+    /** The grant of the call's API key; null when the call came without a key. */
     key: KeyGrant | null;
     /** W3C trace id of the call. */
     trace: string;

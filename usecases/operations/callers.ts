@@ -27,7 +27,7 @@ const Me = z
   })
   .meta({ id: 'Me' });
 
-/** What a caller can ask about itself. */
+/** Operations of a caller on itself. */
 export const CALLER_OPERATIONS = [
   operation({
     tag: 'callers',

@@ -131,7 +131,7 @@ export interface Operation {
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
-  /** What the caller must be allowed to do. */
+  /** The right that the caller needs. */
   readonly access: Action;
   /** The scope that a key needs. Absent: `access` in the area of the path; `any`: every key may call it. */
   readonly scope?: { readonly area: ScopeArea; readonly action: Action } | 'any';

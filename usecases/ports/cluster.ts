@@ -35,7 +35,7 @@ export interface MemberStatus {
   readonly partitions: Readonly<Record<string, number>>;
 }
 
-/** What something waits for because no live node offers it (P1). */
+/** A missing offer that something waits for: no live node has it (P1). */
 export interface WaitingFor {
   readonly tags: readonly string[];
   /** For people, such as "waiting for a node with tags gpu". */
@@ -182,7 +182,7 @@ export interface ClusterApi {
   /** Signals a live member through the store to drain and then exit. Throws `not_found`. */
   shutDownMember(nodeId: string, reason: string): Promise<void>;
   /**
-   * What a change of the fleet would do, by the same assignment that the nodes compute. Changes nothing. Throws
+   * The effects of a change of the fleet, by the same assignment that the nodes compute. Changes nothing. Throws
    * `invalid_argument` for a node in `without` that is not a member, and `unavailable`.
    */
   plan(change: FleetChange): Promise<ClusterPlan>;
@@ -195,8 +195,8 @@ export interface ClusterApi {
 }
 
 /**
- * What a member publishes to the others with its node lease (P2). The fields only grow: a reader ignores fields that it
- * does not know, so nodes of different versions can share a fleet.
+ * The info that a member publishes with its node lease (P2). The fields only grow: a reader ignores fields that it does not
+ * know, so nodes of different versions can share a fleet.
  */
 export const MemberInfo = z.object({
   role: z.enum(['controller', 'worker', 'hybrid']),

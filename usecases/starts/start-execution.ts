@@ -182,8 +182,8 @@ export async function startOnce(
 }
 
 /**
- * As `startOnce`, for a request that may come again with another input under the same id. Throws `conflict` for that, also
- * when both came at the same time.
+ * `startOnce` for a request that may be repeated with another input under the same id. Throws `conflict` for that, also when
+ * both came at the same time.
  */
 export async function startForwarded(
   executions: ExecutionApi,

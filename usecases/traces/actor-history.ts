@@ -199,7 +199,7 @@ interface StateChange {
 /** Most changes of one answer. */
 const MOST_CHANGES = 1_000;
 
-/** What differs from one state to another, as deep as objects and lists go, in the order of their members. */
+/** The differences between two states, at any depth of objects and lists, in the order of their members. */
 export function stateChanges(
   before: Json,
   after: Json,

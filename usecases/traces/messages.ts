@@ -43,7 +43,7 @@ export interface ShownMessage {
   readonly attempts: readonly MessageAttempt[];
 }
 
-/** A delivery with its distance from the message that was asked for. */
+/** A delivery with its distance from the requested message. */
 interface DistantDelivery extends DeliveryRow {
   readonly depth: number;
 }

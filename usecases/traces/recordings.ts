@@ -50,7 +50,7 @@ const SHARED_KINDS = new Set(['node-peer', 'node-challenge', 'fleet']);
 
 const RUN_KINDS = ['execution', 'workflow'] as const;
 
-/** Most deliveries of a trace among which its actors are looked for. */
+/** Most deliveries of a trace that are searched for its actors. */
 const MOST_DELIVERIES = 20_000;
 
 const PAGE = 1_000;

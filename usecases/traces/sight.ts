@@ -37,7 +37,7 @@ const MOST_PARENTS = 8;
 /** Kinds of the fleet. Service accounts may act in its tenant, but need the right to see nodes for these. */
 const FLEET_KINDS: ReadonlySet<string> = new Set(nodeActors().map(({ kind }) => kind));
 
-/** Kinds that consumers may look at by address. The other kinds are parts of runs or belong to the fleet. */
+/** Kinds that consumers may read by address. The other kinds are parts of runs or belong to the fleet. */
 const CONSUMER_KINDS = new Set(['execution', 'workflow']);
 
 /**

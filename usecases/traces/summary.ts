@@ -9,7 +9,7 @@ export interface TimedEffect {
   readonly ended_at: number | null;
 }
 
-/** A wait for a person: an approval was asked for and answered, or is still pending. Unix ms. */
+/** A wait for a person: an approval that was answered, or is still pending. Unix ms. */
 export interface TimedWait {
   readonly from: number;
   readonly until: number;

@@ -58,7 +58,7 @@ interface Stretch {
   readonly deliveries: LedgerDelivery[];
   /** How many were read, those included that the reader may not see. */
   readonly read: number;
-  /** Where it goes on; null at the end. */
+  /** Position at which it continues; null at the end. */
   readonly next: string | null;
 }
 

@@ -4,7 +4,7 @@ import { isoTime, type LinkOf, timeText, type WhyLink } from './links.ts';
 import type { Reading } from './reading.ts';
 import { mailboxLink } from './turn-links.ts';
 
-/** Effects that an actor asked for: id -> kind, and their name in a sentence. */
+/** Effects that an actor requested: id -> kind, and their name in a sentence. */
 export interface AskedEffects {
   readonly ids: ReadonlyMap<string, string>;
   /** Such as `its model`. */

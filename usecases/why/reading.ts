@@ -106,7 +106,7 @@ export class Reading {
     } finally {
       cancel();
     }
-    // The read goes on without a listener; its failure was answered already.
+    // The read continues without a listener; its failure was answered already.
     reading.catch(() => undefined);
     return this.end(awayLink(store));
   }

@@ -10,7 +10,7 @@ const GATHERED_BYTES = 8_000_000;
 /** Bytes of lines that are written together. */
 const GROUP_BYTES = 256_000;
 
-/** What was packed of a round, to be written in this order. */
+/** Packed parts of a round, to be written in this order. */
 export interface PackedRound {
   /** Segments that are written together. */
   readonly groups: readonly (readonly LedgerSegment[])[];

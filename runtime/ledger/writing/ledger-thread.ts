@@ -2,7 +2,7 @@ import { WorkerThread } from '../../kit/worker-thread.ts';
 import type { PackedRound, RoundPacker } from './ledger-round.ts';
 import type { RecordedDeliveries } from './recorded-commits.ts';
 
-/** What the thread is asked: deliveries are added to a round, or the round ends. */
+/** A request to the thread: add deliveries to a round, or end the round. */
 export interface PackingQuestion {
   /** Comes with the first question of a round. */
   readonly begin: { readonly node: string; readonly round: number } | null;

@@ -21,7 +21,7 @@ const THREAD_STRETCH_BYTES = 1_000_000;
 /** A write of this many deliveries is packed on another thread: some 2,000 a second. */
 const THREAD_FROM = 1_000;
 
-/** What is written of commits of one log, oldest first. */
+/** The parts of one log's commits that the ledger stores, oldest first. */
 export interface LedgerPart {
   /** Null: deliveries are not recorded. */
   readonly recorded: RecordedDeliveries | null;
@@ -29,7 +29,7 @@ export interface LedgerPart {
   readonly letters: readonly DeadLetter[];
 }
 
-/** What is written of commits of one log. `sharedLog` is null when each partition has a log of its own. */
+/** The parts of one log's commits that the ledger stores. `sharedLog` is null when each partition has its own log. */
 export function ledgerPart(sharedLog: SharedLog | null, commits: readonly ProjectedCommit[]): LedgerPart {
   const recorded = new RecordedCommits(sharedLog);
   let [bytes, deliveries] = [0, 0];

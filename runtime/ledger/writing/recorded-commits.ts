@@ -4,7 +4,7 @@ import type { TurnRow } from '../../turns/actor-draft.ts';
 import { UNREADABLE } from '../../turns/loading.ts';
 import { type DeliveryKeys, saysItsKeys } from '../keys.ts';
 
-/** Where the numbers of a commit are in its bytes. Behind them are its turns as JSON, with a comma behind each. */
+/** Offsets of the numbers of a commit in its bytes. The turns follow as JSON, with a comma behind each. */
 export const COMMIT = { bytes: 0, turns: 4, epoch: 8, node: 16, end: 24 } as const;
 
 /**

@@ -109,14 +109,14 @@ export const CLUSTER_LIMITS: ClusterLimits = {
 /** Result of a pushed configuration; the controller that pushed it gets `reason`. */
 export type Applied = { readonly accepted: true } | { readonly accepted: false; readonly reason: string };
 
-/** What a node that runs executions does for controllers. */
+/** The operations of a node that runs executions, called by controllers. */
 export interface ClusterWorker {
   readonly executions: ExecutionApi;
   /** Applies all controller-managed sections or none. Refuses a version older than the one in force. */
   applyConfig(configYaml: string): Promise<Applied>;
 }
 
-/** What the server of the cluster port calls. */
+/** The ports of the server of the cluster port. */
 export interface ClusterServerParts {
   readonly peers: NodePeerApi;
   readonly tokens: NodeTokens;

@@ -130,7 +130,7 @@ export interface SealMethods {
   readonly invokeTool: UnaryInBytes;
 }
 
-/** What the gRPC server of the internal address calls. */
+/** The ports of the gRPC server of the internal address. */
 interface InternalGrpcParts {
   readonly dispatch: DispatchApi;
   readonly tokens: ExecutionTokens;

@@ -102,7 +102,7 @@ interface Stream {
     readonly summary: string;
     readonly params: typeof ExecutionIdParams | typeof WorkflowExecutionParams;
   };
-  /** What a record of the stream holds. */
+  /** Schema of a record of the stream. */
   readonly record: z.ZodObject;
 }
 

@@ -281,7 +281,7 @@ async function sealCaller(request: FastifyRequest, access: SealAccess): Promise<
   return { ...(await gatewayCaller(access.tokens, token)), verified: true };
 }
 
-/** A signal that aborts when the client disconnects before its answer. The work itself goes on. */
+/** A signal that aborts when the client disconnects before its answer. The work itself continues. */
 export function whileClientWaits(reply: FastifyReply['raw']): AbortSignal {
   const gone = new AbortController();
   reply.once('close', () => {

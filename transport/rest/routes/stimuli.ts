@@ -107,7 +107,7 @@ node unless others are set. Answers when the workflow execution is durably start
   },
 };
 
-/** What the headers state, kept while the body is read. */
+/** The data in the headers, kept while the body is read. */
 interface Claim {
   readonly delivery: SignedDelivery;
   /** Headers unchanged from the request. */

@@ -78,7 +78,7 @@ export const StartAnswer = z
   })
   .meta({ id: 'StartAnswer' });
 
-/** Of a start with a goal and values: it is durable, and goes on by itself. */
+/** The answer to a start with a goal and values: it is durable, and the run continues on its own. */
 export const RunStarted = z
   .object({ execution_id: z.string(), status: z.literal('started') })
   .meta({ id: 'RunStarted' });
