@@ -86,7 +86,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EDQUOT: "this user's disk quota is used up",
   ENOTDIR: 'a part of the path is a file',
   EEXIST: 'there is a file of that name',
-  ENOENT: 'it cannot be made there',
+  ENOENT: 'it cannot be created there',
 };
 
 /**

@@ -91,7 +91,7 @@ function openOwn({ dataDir, redis, mongodb, node }: RuntimeOptions, warn: StoreL
   if ((redis === undefined) !== (mongodb === undefined))
     throw new Error('redis and mongodb belong together: name both, or neither');
   if (redis === undefined || mongodb === undefined) return openStores({ dataDir, warn });
-  if (node === undefined) throw new Error('node: with redis each process needs a name of its own');
+  if (node === undefined) throw new Error('node: with redis each process needs its own name');
   return openStores({ dataDir, warn, redis, mongodb });
 }
 

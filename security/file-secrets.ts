@@ -68,7 +68,7 @@ async function openSecret(root: string, path: string, reference: string): Promis
     // A link may point anywhere: its target is checked too, and opened without following further links.
     if (isInside(await realpath(root), real)) return await open(real, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch (error) {
-    throw refused(reference, 'there is no such secret that can be read', error);
+    throw refused(reference, 'the secret does not exist or cannot be read', error);
   }
   throw refused(reference, 'the path must stay inside the secrets directory');
 }

@@ -64,7 +64,7 @@ export async function signCompact(payload: object, typ: string, { keys, publishe
   // The header names a key before it signs. When a rotation came in between, another key signed: sign again.
   for (let attempt = 1; attempt <= MAX_SIGN_ATTEMPTS; attempt += 1) {
     const [newest]: readonly (JWK | undefined)[] = await keys.publicKeys();
-    if (newest === undefined) throw new SvcError('internal', 'the signing keys show none');
+    if (newest === undefined) throw new SvcError('internal', 'the signing keys return no public key');
     await published.publish(newest);
     const input = `${encoded({ alg: 'RS256', typ, kid: newest.kid })}.${encoded(payload)}`;
     const { kid, signature } = await keys.sign(Buffer.from(input));

@@ -70,7 +70,7 @@ async function awaitAnswer(
     try {
       await pause(pauseMs, undefined, signal === undefined ? {} : { signal });
     } catch (cause) {
-      throw new SvcError('cancelled', 'the caller stopped waiting; the same call again goes on', { cause });
+      throw new SvcError('cancelled', 'the caller stopped waiting; the same call again continues the loop', { cause });
     }
   }
 }

@@ -58,10 +58,10 @@ const EVENTS = 'a stream of events';
 const FILES = 'files are streams of bytes';
 const YAML_ANSWER = 'the answer is YAML, not JSON';
 const YAML_BODY = 'YAML is a body too';
-const PUBLIC = 'public: asks for no caller';
-const ENVELOPE = 'an envelope says who calls, and answers are JSON-RPC';
-const SESSIONS = 'its answer is made of a session of SEAL, whose parts the route file holds';
-const TOOLS = 'each tool has a contract of its own';
+const PUBLIC = 'public: needs no caller';
+const ENVELOPE = 'an envelope identifies the caller, and answers are JSON-RPC';
+const SESSIONS = 'its answer consists of parts of a SEAL session, which the route file has';
+const TOOLS = 'each tool has its own contract';
 const FLEET = 'its answer joins node leases with registered peers, which the route file does';
 const CONFIG = 'it goes with the PUT of the configuration, which takes YAML';
 const PIPELINE = 'a tool of the same name fixes its request and answer';
@@ -90,13 +90,13 @@ export const ESCAPES: Readonly<Record<string, string>> = {
   'execute.intent': PIPELINE,
   'execute.get': PIPELINE,
   'stimuli.ingest': 'the answer to a duplicate names the first delivery',
-  'webhooks.receive': 'a signature says who calls, and any content type is a body',
+  'webhooks.receive': 'a signature identifies the caller, and any content type is a body',
   'volume_files.list': FILES,
   'volume_files.read': FILES,
   'volume_files.write': FILES,
   'volume_files.delete': FILES,
   'volume_files.mkdir': FILES,
-  'seal.attest': 'an agent asks, on the internal address too, where there is no bearer',
+  'seal.attest': 'agents call it on the internal address too, without a bearer token',
   'seal.invoke': ENVELOPE,
   'seal.invoke_alias': ENVELOPE,
   'seal.list_tools': 'the bearer is the security token of a session',

@@ -68,7 +68,7 @@ async function endBehind(
   const patience = { heartbeatMs: Math.max(0, resultWithinMs), mostLookAgainMs: MOST_LOOK_AGAIN_MS };
   for await (const event of client.follow(address, after, { signal, ...patience })) {
     if (event === null)
-      throw new SvcError('deadline_exceeded', `no result within ${resultWithinMs} ms; the tool goes on`);
+      throw new SvcError('deadline_exceeded', `no result within ${resultWithinMs} ms; the tool continues`);
     const ended = endIn(event);
     if (ended?.call === call) return answerOf(parts, ended.result, replayed);
   }

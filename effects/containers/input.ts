@@ -14,7 +14,7 @@ const text = (what: string) =>
     .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
     .refine(
       (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
-      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes: that is all the system takes in one`,
+      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes, the limit of the system`,
     );
 
 /** `[host[:port]/]path[:tag][@sha256:…]` only: engines would read `docker-archive:/file` as a file of the host. */

@@ -150,7 +150,7 @@ export class RecordingImport {
           `${written}; this is svc ${VERSION}, which reads versions up to ${definition.version}`,
         );
       }
-      throw refusedLine(number, `state: it is none of a ${definition.kind} of svc ${VERSION}`, thrown);
+      throw refusedLine(number, `state: it is not a state of ${definition.kind} in svc ${VERSION}`, thrown);
     }
   }
 

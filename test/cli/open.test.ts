@@ -372,7 +372,7 @@ describe('svc open', () => {
       [
         'state',
         changed('"actor"', '"blackboard":{', '"blackboard":7,"x":{'),
-        /line 2: state: it is none of a workflow/,
+        /line 2: state: it is not a state of workflow/,
       ],
       ['open', changed('"actor"', '"archived":', '"open":{"timers":7},"archived":'), /line 2: open\.timers/],
       ['events', changed('"event":1', '"event":1', '"event":4'), /expected event 1/],

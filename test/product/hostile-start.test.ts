@@ -146,8 +146,8 @@ describe('a start that cannot be', () => {
   test('says why a data directory cannot be used, also where none can be made', async () => {
     await writeFile(join(directory, 'file'), '');
     const places = [
-      ['/proc/nope', /data directory \/proc\/nope: it cannot be made there \(ENOENT\); choose another with --data/],
-      ['/proc/nope/deeper', /data directory \/proc\/nope\/deeper: it cannot be made there/],
+      ['/proc/nope', /data directory \/proc\/nope: it cannot be created there \(ENOENT\); choose another with --data/],
+      ['/proc/nope/deeper', /data directory \/proc\/nope\/deeper: it cannot be created there/],
       ['/sys/nope', /this user may not write there \(E(PERM|ACCES)\)/],
       [join(directory, 'file'), /there is a file of that name/],
       [join(directory, 'file', 'below'), /a part of the path is a file/],

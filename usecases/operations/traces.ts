@@ -46,7 +46,7 @@ export const TRACE_OPERATIONS = [
         kind: name('Kind of the actor that the root went to.'),
         name: name('Name of the agent or workflow.'),
         status: z.enum(TRACE_STATUSES).optional(),
-        min_duration_ms: wholeMs('Shortest duration. Traces that run have none.'),
+        min_duration_ms: wholeMs('Shortest duration. Running traces have none.'),
         max_duration_ms: wholeMs('Longest duration.'),
         error_code: name('Code of the failure.'),
         node: name('Node that handled the root.'),

@@ -146,9 +146,9 @@ export interface Takeover {
 }
 
 /**
- * `new_pool`, `not_served`: no member served it. `died`, `left`, `drained`: what happened to the node before.
- * `not_eligible`: that node has no longer the tags or role. `rebalanced`: other nodes came, went or changed.
- * `lease_lost`: the same node lost the lease and took it again.
+ * `new_pool`, `not_served`: no member served it. `died`, `left`, `drained`: what happened to the node before. `not_eligible`:
+ * that node no longer has the tags or role. `rebalanced`: other nodes came, went or changed. `lease_lost`: the same node lost
+ * the lease and took it again.
  */
 export const TAKEOVER_REASONS = [
   'new_pool',

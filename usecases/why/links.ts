@@ -26,7 +26,7 @@ const ErrorPart = z.object({ code: z.string(), message: z.string() });
 /** A live node and its missing tags. */
 const NearNode = z.object({
   node_id: z.string(),
-  lacks: list(z.string()).describe('Tags that are needed and that it has not.'),
+  lacks: list(z.string()).describe('Needed tags that it lacks.'),
   reason: z.string(),
 });
 
@@ -101,7 +101,7 @@ export const Why = z
     chain: list(WhyLink).describe('From the run to the last cause.'),
     links: list(z.object({ trace_id: z.string(), relation: z.literal('next') }))
       .optional()
-      .describe('Traces in which the run goes on; absent while it has one.'),
+      .describe('Traces in which the run continues; absent while it has only one.'),
     forked_from: ForkedFromSchema.optional().describe('The run that it was forked from.'),
   })
   .meta({ id: 'Why' });

@@ -291,13 +291,13 @@ export type ContainerRunStarted = {
 
 export type CriticalPath = {
   readonly trace_id: string;
-  /** Id of the message that began it; null when retention removed that, and when it goes on from another trace. */
+  /** Id of the message that began it; null when retention removed that, and when it continues another trace. */
   readonly root: string | null;
   readonly status: "running" | "completed" | "failed" | "cancelled";
   /** ISO 8601. */
   readonly started_at: string;
   readonly ended_at: string | null;
-  /** Other traces that belong to it. A trace of 10,000 deliveries goes on in another one. */
+  /** Other traces that belong to it. A trace of 10,000 deliveries continues in another one. */
   readonly links: readonly (TraceLink)[];
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
@@ -317,7 +317,7 @@ export type CriticalPath = {
     /** Milliseconds. */
     readonly ms: number;
   })[];
-  /** Made of the first 11,000 deliveries only. */
+  /** It covers the first 11,000 deliveries only. */
   readonly cut?: true;
 };
 
@@ -1322,7 +1322,7 @@ export type Takeover = {
   readonly incarnation: string;
   /** Node that should have served them before; null for none. */
   readonly from: string | null;
-  /** new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: it has no longer the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node lost the lease and took it again. */
+  /** new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: it no longer has the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node lost the lease and took it again. */
   readonly reason: "new_pool" | "not_served" | "died" | "left" | "drained" | "not_eligible" | "rebalanced" | "lease_lost";
   /** For rebalanced: the nodes that came, went or changed. */
   readonly because: readonly (string)[];
@@ -1371,13 +1371,13 @@ export type ToolResult = {
 
 export type Trace = {
   readonly trace_id: string;
-  /** Id of the message that began it; null when retention removed that, and when it goes on from another trace. */
+  /** Id of the message that began it; null when retention removed that, and when it continues another trace. */
   readonly root: string | null;
   readonly status: "running" | "completed" | "failed" | "cancelled";
   /** ISO 8601. */
   readonly started_at: string;
   readonly ended_at: string | null;
-  /** Other traces that belong to it. A trace of 10,000 deliveries goes on in another one. */
+  /** Other traces that belong to it. A trace of 10,000 deliveries continues in another one. */
   readonly links: readonly (TraceLink)[];
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
@@ -1406,7 +1406,7 @@ export type TraceEffect = {
 
 export type TraceLink = {
   readonly trace_id: string;
-  /** next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from. */
+  /** next: this trace continues in it; previous: it continues in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from. */
   readonly relation: "next" | "previous" | "run" | "call" | "forked_from";
 };
 
@@ -1434,13 +1434,13 @@ export type TraceRow = {
 
 export type TraceSummary = {
   readonly trace_id: string;
-  /** Id of the message that began it; null when retention removed that, and when it goes on from another trace. */
+  /** Id of the message that began it; null when retention removed that, and when it continues another trace. */
   readonly root: string | null;
   readonly status: "running" | "completed" | "failed" | "cancelled";
   /** ISO 8601. */
   readonly started_at: string;
   readonly ended_at: string | null;
-  /** Other traces that belong to it. A trace of 10,000 deliveries goes on in another one. */
+  /** Other traces that belong to it. A trace of 10,000 deliveries continues in another one. */
   readonly links: readonly (TraceLink)[];
   /** ISO 8601: retention removed what is older. Absent when nothing was removed. */
   readonly kept_from?: string;
@@ -1479,7 +1479,7 @@ export type TraceSummary = {
     /** Milliseconds. */
     readonly relay_ms: number;
   };
-  /** Made of the first 11,000 deliveries only. */
+  /** It covers the first 11,000 deliveries only. */
   readonly cut?: true;
 };
 
@@ -1544,7 +1544,7 @@ export type Why = {
   readonly sentence: string;
   /** From the run to the last cause. */
   readonly chain: readonly (WhyLink)[];
-  /** Traces in which the run goes on; absent while it has one. */
+  /** Traces in which the run continues; absent while it has only one. */
   readonly links?: readonly ({
     readonly trace_id: string;
     readonly relation: "next";
@@ -1683,7 +1683,7 @@ export type WhyLink = {
   /** Live nodes that lack least, at most five. */
   readonly nearly: readonly ({
     readonly node_id: string;
-    /** Tags that are needed and that it has not. */
+    /** Needed tags that it lacks. */
     readonly lacks: readonly (string)[];
     readonly reason: string;
   })[];
@@ -2137,7 +2137,7 @@ export interface SvcClient {
       readonly intent?: string;
       /** Values by name: {{KEY}} in the prompt; as JSON part of the input. */
       readonly input?: Readonly<Record<string, unknown>>;
-      /** Version of the agent; default: the latest, the one deployed last that is no pre-release. */
+      /** Version of the agent; default: the latest, the one deployed last that is not a pre-release. */
       readonly version?: string;
       /** At most 16 short texts by which lists of runs filter. */
       readonly labels?: Readonly<Record<string, string>>;
@@ -2194,7 +2194,7 @@ export interface SvcClient {
       readonly agent_id: string;
       /** Task input passed to the agent. */
       readonly input: string;
-      /** Version of the agent; default: the latest, the one deployed last that is no pre-release. */
+      /** Version of the agent; default: the latest, the one deployed last that is not a pre-release. */
       readonly version?: string;
       /** Values for the prompt template. */
       readonly context?: Readonly<Record<string, unknown>>;
@@ -2371,7 +2371,7 @@ export interface SvcClient {
       readonly blackboard?: Readonly<Record<string, unknown>>;
       /** At most 16 short texts by which lists of runs filter. */
       readonly labels?: Readonly<Record<string, string>>;
-      /** Version of the workflow; default: the latest, the one deployed last that is no pre-release. */
+      /** Version of the workflow; default: the latest, the one deployed last that is not a pre-release. */
       readonly version?: string;
     }, options?: CallOptions): Promise<RunStarted>;
     /** Have a workflow written and deployed. Says in plain words what the workflow should do; an agent writes the manifest, corrects what is refused, and deploys it. Starts an execution of the authoring agent and answers with its id. Its final output names what was deployed. (`POST /v1/workflows/generate`) */
@@ -3322,7 +3322,7 @@ export interface SvcClient {
       /** Name of the agent or workflow. */
       readonly name?: string;
       readonly status?: "running" | "completed" | "failed" | "cancelled";
-      /** Shortest duration. Traces that run have none. */
+      /** Shortest duration. Running traces have none. */
       readonly min_duration_ms?: number;
       /** Longest duration. */
       readonly max_duration_ms?: number;
@@ -3616,7 +3616,7 @@ export interface SvcClient {
       readonly bytes_written: number;
       readonly created: boolean;
     }>;
-    /** Make a directory in a volume. With its parents; one that is there is fine. (`POST /v1/volumes/{id}/files/mkdir`) */
+    /** Make a directory in a volume. With its parents. An existing directory is no error. (`POST /v1/volumes/{id}/files/mkdir`) */
     mkdir(input: {
       /** UUID */
       readonly id: string;

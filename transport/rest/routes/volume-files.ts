@@ -118,7 +118,7 @@ const makeDirectorySchema = {
   operationId: 'volume_files.mkdir',
   tags: ['volumes'],
   summary: 'Make a directory in a volume',
-  description: 'With its parents; one that is there is fine.',
+  description: 'With its parents. An existing directory is no error.',
   headers: CallerHeaders,
   params: VolumeIdParams,
   body: DirectoryBody,

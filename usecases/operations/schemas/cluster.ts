@@ -222,7 +222,7 @@ export const TakeoverAnswer = z
       .enum(TAKEOVER_REASONS)
       .describe(
         'new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: ' +
-          'it has no longer the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node ' +
+          'it no longer has the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node ' +
           'lost the lease and took it again.',
       ),
     because: list(z.string()).describe('For rebalanced: the nodes that came, went or changed.'),

@@ -42,7 +42,7 @@ const Version = z.string().min(1).max(64).optional();
 
 /** The version that a call runs. */
 export const versionField = (kind: 'agent' | 'workflow') =>
-  Version.describe(`Version of the ${kind}; default: the latest, the one deployed last that is no pre-release.`);
+  Version.describe(`Version of the ${kind}; default: the latest, the one deployed last that is not a pre-release.`);
 
 /** The version that a call shows. */
 export const VersionQuery = z.object({ version: Version.describe('Default: the newest.') });

@@ -64,7 +64,7 @@ const TraceLink = z
     relation: z
       .enum(TRACE_RELATIONS)
       .describe(
-        'next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from.',
+        'next: this trace continues in it; previous: it continues in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from.',
       ),
   })
   .meta({ id: 'TraceLink' });
@@ -75,7 +75,7 @@ const traceHead = {
     .string()
     .nullable()
     .describe(
-      'Id of the message that began it; null when retention removed that, and when it goes on from another trace.',
+      'Id of the message that began it; null when retention removed that, and when it continues another trace.',
     ),
   status: z.enum(TRACE_STATUSES),
   started_at: time,
@@ -83,7 +83,7 @@ const traceHead = {
   links: z
     .array(TraceLink)
     .readonly()
-    .describe('Other traces that belong to it. A trace of 10,000 deliveries goes on in another one.'),
+    .describe('Other traces that belong to it. A trace of 10,000 deliveries continues in another one.'),
   ...keptFromField,
 };
 
@@ -100,7 +100,7 @@ export const Trace = z
   })
   .meta({ id: 'Trace' });
 
-const cut = { cut: z.literal(true).optional().describe('Made of the first 11,000 deliveries only.') };
+const cut = { cut: z.literal(true).optional().describe('It covers the first 11,000 deliveries only.') };
 
 export const CriticalPath = z
   .object({

@@ -477,7 +477,7 @@ class AsyncAgentsApi:
         # id: UUID or name of an agent.
         # intent: The goal; part of the input, and {{intent}}.
         # input: Values by name: {{KEY}} in the prompt; as JSON part of the input.
-        # version: Version of the agent; default: the latest, the one deployed last that is no pre-release.
+        # version: Version of the agent; default: the latest, the one deployed last that is not a pre-release.
         # labels: At most 16 short texts by which lists of runs filter.
         answer: RunStarted = await self._sender.json(AGENTS_EXECUTE, {"id": id, "intent": intent, "input": input, "version": version, "labels": labels}, ("id", ), options)
         return answer
@@ -551,7 +551,7 @@ class AsyncExecutionsApi:
         """Start an execution. Answers as soon as the start is durable; follow it at /v1/executions/{id}/stream. (`POST /v1/executions`)"""
         # agent_id: UUID or name of an agent.
         # input: Task input passed to the agent.
-        # version: Version of the agent; default: the latest, the one deployed last that is no pre-release.
+        # version: Version of the agent; default: the latest, the one deployed last that is not a pre-release.
         # context: Values for the prompt template.
         # workflow_execution_id: Workflow execution that the run belongs to.
         # labels: At most 16 short texts by which lists of runs filter.
@@ -791,7 +791,7 @@ class AsyncWorkflowsApi:
         # input: Checked against metadata.input_schema, where it must be an object; {{input.KEY}}.
         # blackboard: Initial values of the blackboard.
         # labels: At most 16 short texts by which lists of runs filter.
-        # version: Version of the workflow; default: the latest, the one deployed last that is no pre-release.
+        # version: Version of the workflow; default: the latest, the one deployed last that is not a pre-release.
         answer: RunStarted = await self._sender.json(WORKFLOWS_RUN, {"name": name, "intent": intent, "input": input, "blackboard": blackboard, "labels": labels, "version": version}, ("name", ), options)
         return answer
 
@@ -1925,7 +1925,7 @@ class AsyncTracesApi:
         # to: Only traces that began at this time or earlier.
         # kind: Kind of the actor that the root went to.
         # name: Name of the agent or workflow.
-        # min_duration_ms: Shortest duration. Traces that run have none.
+        # min_duration_ms: Shortest duration. Running traces have none.
         # max_duration_ms: Longest duration.
         # error_code: Code of the failure.
         # node: Node that handled the root.
@@ -2317,7 +2317,7 @@ class AsyncVolumeFilesApi:
         path: str,
         options: Optional[CallOptions] = None,
     ) -> VolumeFilesMkdirAnswer:
-        """Make a directory in a volume. With its parents; one that is there is fine. (`POST /v1/volumes/{id}/files/mkdir`)"""
+        """Make a directory in a volume. With its parents. An existing directory is no error. (`POST /v1/volumes/{id}/files/mkdir`)"""
         # id: UUID
         # path: Path from the root of the volume; `..` is refused.
         answer: VolumeFilesMkdirAnswer = await self._sender.json(VOLUME_FILES_MKDIR, {"id": id, "path": path}, ("id", "path", ), options)

@@ -297,20 +297,20 @@ class ContainerRunStarted(TypedDict):
 
 class CriticalPath(TypedDict):
     trace_id: "str"
-    # Id of the message that began it; null when retention removed that, and when it goes on from another trace.
+    # Id of the message that began it; null when retention removed that, and when it continues another trace.
     root: "Union[str, None]"
     status: "Literal['running', 'completed', 'failed', 'cancelled']"
     # ISO 8601.
     started_at: "str"
     ended_at: "Union[str, None]"
-    # Other traces that belong to it. A trace of 10,000 deliveries goes on in another one.
+    # Other traces that belong to it. A trace of 10,000 deliveries continues in another one.
     links: "List[TraceLink]"
     # ISO 8601: retention removed what is older. Absent when nothing was removed.
     kept_from: "NotRequired[str]"
     # Milliseconds.
     duration_ms: "float"
     steps: "List[CriticalPathStepsItem]"
-    # Made of the first 11,000 deliveries only.
+    # It covers the first 11,000 deliveries only.
     cut: "NotRequired[Literal[True]]"
 
 class CriticalPathStepsItem(TypedDict):
@@ -1327,7 +1327,7 @@ Takeover = TypedDict("Takeover", {
     "incarnation": "str",
     # Node that should have served them before; null for none.
     "from": "Union[str, None]",
-    # new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: it has no longer the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node lost the lease and took it again.
+    # new_pool, not_served: no node served them; died, left, drained: what happened to the node before; not_eligible: it no longer has the tags or role; rebalanced: other nodes came, went or changed; lease_lost: the same node lost the lease and took it again.
     "reason": "Literal['new_pool', 'not_served', 'died', 'left', 'drained', 'not_eligible', 'rebalanced', 'lease_lost']",
     # For rebalanced: the nodes that came, went or changed.
     "because": "List[str]",
@@ -1380,13 +1380,13 @@ class ToolResult(TypedDict):
 
 class Trace(TypedDict):
     trace_id: "str"
-    # Id of the message that began it; null when retention removed that, and when it goes on from another trace.
+    # Id of the message that began it; null when retention removed that, and when it continues another trace.
     root: "Union[str, None]"
     status: "Literal['running', 'completed', 'failed', 'cancelled']"
     # ISO 8601.
     started_at: "str"
     ended_at: "Union[str, None]"
-    # Other traces that belong to it. A trace of 10,000 deliveries goes on in another one.
+    # Other traces that belong to it. A trace of 10,000 deliveries continues in another one.
     links: "List[TraceLink]"
     # ISO 8601: retention removed what is older. Absent when nothing was removed.
     kept_from: "NotRequired[str]"
@@ -1413,7 +1413,7 @@ class TraceEffect(TypedDict):
 
 class TraceLink(TypedDict):
     trace_id: "str"
-    # next: this trace goes on in it; previous: it goes on in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from.
+    # next: this trace continues in it; previous: it continues in this one; run: the trace of the run that this call went to; call: a further call to the run, such as a cancel; forked_from: the trace of the run that this one was forked from.
     relation: "Literal['next', 'previous', 'run', 'call', 'forked_from']"
 
 class TraceRow(TypedDict):
@@ -1439,13 +1439,13 @@ class TraceRow(TypedDict):
 
 class TraceSummary(TypedDict):
     trace_id: "str"
-    # Id of the message that began it; null when retention removed that, and when it goes on from another trace.
+    # Id of the message that began it; null when retention removed that, and when it continues another trace.
     root: "Union[str, None]"
     status: "Literal['running', 'completed', 'failed', 'cancelled']"
     # ISO 8601.
     started_at: "str"
     ended_at: "Union[str, None]"
-    # Other traces that belong to it. A trace of 10,000 deliveries goes on in another one.
+    # Other traces that belong to it. A trace of 10,000 deliveries continues in another one.
     links: "List[TraceLink]"
     # ISO 8601: retention removed what is older. Absent when nothing was removed.
     kept_from: "NotRequired[str]"
@@ -1463,7 +1463,7 @@ class TraceSummary(TypedDict):
     people_ms: "float"
     # The same for the critical path alone; its parts add up to its duration.
     critical_path: "TraceSummaryCriticalPath"
-    # Made of the first 11,000 deliveries only.
+    # It covers the first 11,000 deliveries only.
     cut: "NotRequired[Literal[True]]"
 
 class TraceSummaryEffectsItem(TypedDict):
@@ -1548,7 +1548,7 @@ class Why(TypedDict):
     sentence: "str"
     # From the run to the last cause.
     chain: "List[WhyLink]"
-    # Traces in which the run goes on; absent while it has one.
+    # Traces in which the run continues; absent while it has only one.
     links: "NotRequired[List[WhyLinksItem]]"
     # The run that it was forked from.
     forked_from: "NotRequired[ForkedFrom]"
@@ -1699,7 +1699,7 @@ class WhyLink10(TypedDict):
 
 class WhyLink10NearlyItem(TypedDict):
     node_id: "str"
-    # Tags that are needed and that it has not.
+    # Needed tags that it lacks.
     lacks: "List[str]"
     reason: "str"
 
