@@ -8,7 +8,7 @@ import type { GuardedVolume, ProcessVolumes } from '../programs/mounts.ts';
 import { RUN_MARK } from '../programs/process-table.ts';
 import { WORKSPACE } from '../programs/view.ts';
 import { partsOf } from '../volumes/volume-path.ts';
-import type { Place, Workspace } from './workspace-run.ts';
+import type { OpenWorkspace, Workspace } from './workspace-run.ts';
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,254}$/;
 
@@ -48,7 +48,7 @@ function partsIn(path: string): readonly string[] | null {
 }
 
 /** The path of the program as the command sees it. Throws `not_found`, `program_failed`. */
-export async function findToolProgram(program: ToolProgram, place: Place): Promise<string> {
+export async function findToolProgram(program: ToolProgram, place: OpenWorkspace): Promise<string> {
   if ('name' in program) return findNamed(program.name);
   const viewed = [WORKSPACE, ...program.parts].join('/');
   const [holder] = place.mounts

@@ -42,7 +42,7 @@ export interface Workspace {
 }
 
 /** The opened workspace of a command. */
-export interface Place {
+export interface OpenWorkspace {
   /** Host directory of the workspace. */
   readonly directory: string;
   readonly mounts: readonly OpenMount[];
@@ -65,8 +65,8 @@ export interface WorkspaceRun {
   readonly network: 'none' | 'host';
   /** Standard input; absent: none. */
   readonly input?: string | undefined;
-  program(place: Place): Promise<ViewedProgram>;
-  environment(place: Place): Readonly<Record<string, string>>;
+  program(place: OpenWorkspace): Promise<ViewedProgram>;
+  environment(place: OpenWorkspace): Readonly<Record<string, string>>;
 }
 
 const KILL_GRACE_MS = 2_000;

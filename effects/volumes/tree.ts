@@ -14,7 +14,7 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
 const MAX_LINKS = 40;
 
 /** An open directory inside a volume, reached without leaving the volume. Must be closed. */
-export class Place implements AsyncDisposable {
+export class OpenDirectory implements AsyncDisposable {
   readonly #handle: FileHandle;
   readonly #path: string;
   /** Path from the root, with links resolved. */
@@ -35,9 +35,9 @@ export class Place implements AsyncDisposable {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}` : this.#path;
   }
 
-  async child(name: string): Promise<Place> {
+  async child(name: string): Promise<OpenDirectory> {
     const handle = await open(this.entry(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
-    return new Place(handle, `${this.#path}/${name}`, [...this.parts, name]);
+    return new OpenDirectory(handle, `${this.#path}/${name}`, [...this.parts, name]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -45,8 +45,8 @@ export class Place implements AsyncDisposable {
   }
 }
 
-export async function openRoot(root: string): Promise<Place> {
-  return new Place(await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), root, []);
+export async function openRoot(root: string): Promise<OpenDirectory> {
+  return new OpenDirectory(await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), root, []);
 }
 
 /**
@@ -54,18 +54,18 @@ export async function openRoot(root: string): Promise<Place> {
  * target the same way, so that they cannot lead out of the volume. `make` creates missing directories. Throws `PathTraversal`
  * for a link that leads out.
  */
-export async function openDirectory(root: string, parts: readonly string[], make = false): Promise<Place> {
+export async function openDirectory(root: string, parts: readonly string[], make = false): Promise<OpenDirectory> {
   let wanted = [...parts];
   for (let links = 0; links <= MAX_LINKS; links += 1) {
     const outcome = await walk(root, wanted, make);
-    if (outcome instanceof Place) return outcome;
+    if (outcome instanceof OpenDirectory) return outcome;
     wanted = outcome;
   }
   throw new PathTraversal('path: too many symbolic links');
 }
 
 /** The directory, or the parts to walk instead after a link. */
-async function walk(root: string, wanted: readonly string[], make: boolean): Promise<Place | string[]> {
+async function walk(root: string, wanted: readonly string[], make: boolean): Promise<OpenDirectory | string[]> {
   let at = await openRoot(root);
   try {
     for (const [index, name] of wanted.entries()) {
@@ -86,7 +86,7 @@ async function walk(root: string, wanted: readonly string[], make: boolean): Pro
 }
 
 /** The next directory, or the target of the link in its place. */
-async function step(at: Place, name: string, make: boolean): Promise<Place | string> {
+async function step(at: OpenDirectory, name: string, make: boolean): Promise<OpenDirectory | string> {
   try {
     return await at.child(name);
   } catch (thrown) {
@@ -128,7 +128,7 @@ export async function openParent(
   root: string,
   parts: readonly string[],
   { make = false, follow = false }: { readonly make?: boolean; readonly follow?: boolean } = {},
-): Promise<{ readonly place: Place; readonly name: string }> {
+): Promise<{ readonly place: OpenDirectory; readonly name: string }> {
   let wanted = [...parts];
   for (let links = 0; links <= MAX_LINKS; links += 1) {
     const name = wanted.at(-1);

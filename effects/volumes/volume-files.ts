@@ -7,7 +7,7 @@ import { systemCode } from './file-failure.ts';
 import { entryOf, FileOperation } from './file-operation.ts';
 import { createFileSearch } from './search/file-search.ts';
 import type { SearchThreads } from './search/threads.ts';
-import { openDirectory, openParent, openRoot, type Place, removeTree } from './tree.ts';
+import { type OpenDirectory, openDirectory, openParent, openRoot, removeTree } from './tree.ts';
 import { pathOf, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 import { createVolumeWriter } from './volume-writes.ts';
@@ -107,7 +107,7 @@ export function createVolumeFiles(store: VolumeStore, random: Random, threads: S
   };
 }
 
-async function namesOf(at: Place, limit: number): Promise<{ names: string[]; truncated: boolean }> {
+async function namesOf(at: OpenDirectory, limit: number): Promise<{ names: string[]; truncated: boolean }> {
   const names: string[] = [];
   for await (const entry of await opendir(at.self)) {
     if (at.parts.length === 0 && entry.name === UPLOADS) continue;

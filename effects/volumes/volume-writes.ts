@@ -8,7 +8,7 @@ import { systemCode } from './file-failure.ts';
 import { FileOperation } from './file-operation.ts';
 import { giveFile } from './ownership.ts';
 import { quotaExceeded, usedBytes } from './quota-watch.ts';
-import { openDirectory, openParent, type Place } from './tree.ts';
+import { type OpenDirectory, openDirectory, openParent } from './tree.ts';
 import { refuseGitConfiguration, UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
@@ -55,7 +55,7 @@ const replaceOrMake = (expected: Uint8Array | undefined) =>
   expected === undefined ? { make: true } : { make: false, follow: true };
 
 /** The mode of a file that contains exactly these bytes. Throws `conflict` for other content. */
-async function modeIfHolding(place: Place, name: string, expected: Uint8Array): Promise<number> {
+async function modeIfHolding(place: OpenDirectory, name: string, expected: Uint8Array): Promise<number> {
   await using file = await open(place.entry(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   const stats = await file.stat();
   if (stats.isFile() && stats.size === expected.length) {
@@ -105,7 +105,7 @@ class FreeSpace {
     this.#enforced = enforced;
   }
 
-  async left(target: Place, name: string): Promise<number> {
+  async left(target: OpenDirectory, name: string): Promise<number> {
     const limit = this.#operation.volume.size_limit_bytes;
     if (limit === null) return Number.POSITIVE_INFINITY;
     return limit - (await usedBytes(this.#root, isUploads)) + ((await sizeOf(target, name)) ?? 0);
@@ -124,7 +124,7 @@ class FreeSpace {
 }
 
 /** Null if the file does not exist; 0 for a file with other names, whose bytes stay when this name is replaced. */
-async function sizeOf(place: Place, name: string): Promise<number | null> {
+async function sizeOf(place: OpenDirectory, name: string): Promise<number | null> {
   try {
     const stats = await lstat(place.entry(name));
     return stats.isFile() && stats.nlink === 1 ? stats.size : 0;

@@ -15,7 +15,7 @@ export class PartitionSweeps {
   /** Jobs that were given to the queue since the lease was taken. */
   readonly #handed = new Map<Partition, Map<string, HandedOver>>();
   /** How many of the next sweeps skip a partition, because nothing in it is due before. */
-  readonly #resting = new Map<Partition, number>();
+  readonly #skips = new Map<Partition, number>();
 
   constructor(
     store: Pick<ActorStore, 'openEffects' | 'now'>,
@@ -36,20 +36,20 @@ export class PartitionSweeps {
   acquired(lease: Lease<Partition>): Promise<void> {
     this.#pending.add(lease.log);
     this.#handed.delete(lease.log);
-    this.#resting.delete(lease.log);
+    this.#skips.delete(lease.log);
     return this.#sweepOne(lease.log, lease.grant);
   }
 
   /** Notes that an effect was opened. */
   note(partition: Partition): void {
     this.#pending.add(partition);
-    this.#resting.delete(partition);
+    this.#skips.delete(partition);
   }
 
   drop(partition: Partition): void {
     this.#pending.delete(partition);
     this.#handed.delete(partition);
-    this.#resting.delete(partition);
+    this.#skips.delete(partition);
   }
 
   /**
@@ -58,16 +58,16 @@ export class PartitionSweeps {
    */
   async sweep(died?: string): Promise<void> {
     for (const partition of [...this.#pending]) {
-      if (died === undefined && this.#rests(partition)) continue;
+      if (died === undefined && this.#isSkipped(partition)) continue;
       await this.#sweepOne(partition, died);
       // Thousands of effects may be open, and an embedded store reads them all without a pause.
       await turnsFirst();
     }
   }
 
-  #rests(partition: Partition): boolean {
-    const left = this.#resting.get(partition) ?? 0;
-    if (left > 0) this.#resting.set(partition, left - 1);
+  #isSkipped(partition: Partition): boolean {
+    const left = this.#skips.get(partition) ?? 0;
+    if (left > 0) this.#skips.set(partition, left - 1);
     return left > 0;
   }
 
@@ -87,7 +87,7 @@ export class PartitionSweeps {
       await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token, handed });
       const isNoted = this.#pending.has(partition);
       this.#keep(partition);
-      if (!isNoted) this.#resting.set(partition, restOf(rows, now, this.#isLive));
+      if (!isNoted) this.#skips.set(partition, skipsOf(rows, now, this.#isLive));
     } catch (thrown) {
       this.#keep(partition);
       throw thrown;
@@ -199,7 +199,7 @@ interface SweepOptions {
 const AHEAD_MS = 2_000;
 
 /** Most sweeps in a row that skip a partition: the longest delay of an effect whose runner gave it back without queueing it. */
-const MOST_REST = 4;
+const MOST_SKIPS = 4;
 
 const AT_ONCE = 64;
 
@@ -282,8 +282,8 @@ function handOvers(
 }
 
 /** How many of the next sweeps would find nothing to do: 0 while an effect waits for a runner. */
-function restOf(rows: readonly EffectRow[], now: number, isLive: (runner: string) => boolean): number {
-  let quietMs = MOST_REST * AHEAD_MS;
+function skipsOf(rows: readonly EffectRow[], now: number, isLive: (runner: string) => boolean): number {
+  let quietMs = MOST_SKIPS * AHEAD_MS;
   for (const row of rows) {
     if (tokenOfDead(row, now, isLive) !== undefined) return 0;
     quietMs = Math.min(quietMs, row.until - now - (row.status === 'open' ? AHEAD_MS : 0));

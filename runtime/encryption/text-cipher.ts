@@ -142,7 +142,7 @@ export class TextCipher {
     const key = this.#newest(tenant);
     const nonceKey = deriveKey(key, Buffer.from('svc payload nonce'));
     const salt = createHmac('sha256', nonceKey).update(bytes).digest().subarray(0, SALT_BYTES);
-    const sealed = seal(deriveKey(key, salt), salt, Buffer.alloc(IV_BYTES), bytes, placeOf(key, 'blob'));
+    const sealed = seal(deriveKey(key, salt), salt, Buffer.alloc(IV_BYTES), bytes, authenticatedData(key, 'blob'));
     return Buffer.concat([BYTES_MARK, Buffer.from(`${key.version}\n`), ...sealed]);
   }
 
@@ -168,7 +168,7 @@ export class TextCipher {
     session.texts += 1;
     const iv = Buffer.alloc(IV_BYTES);
     iv.writeUIntBE(session.texts, IV_BYTES - 6, 6);
-    const parts = seal(session.key, session.salt, iv, plain, placeOf(key, use));
+    const parts = seal(session.key, session.salt, iv, plain, authenticatedData(key, use));
     return `${MARK}${tenant}/${key.version}/${Buffer.concat(parts).toString('base64')}`;
   }
 
@@ -201,7 +201,7 @@ export class TextCipher {
     const iv = sealed.subarray(SALT_BYTES, SALT_BYTES + IV_BYTES);
     const derived = use === 'blob' ? deriveKey(key, salt) : this.#derivedKey(key, salt);
     const decipher = createDecipheriv(ALGORITHM, derived, iv, { authTagLength: TAG_BYTES });
-    decipher.setAAD(Buffer.from(placeOf(key, use)));
+    decipher.setAAD(Buffer.from(authenticatedData(key, use)));
     decipher.setAuthTag(sealed.subarray(SALT_BYTES + IV_BYTES, HEAD_BYTES));
     const plain = decipher.update(sealed.subarray(HEAD_BYTES));
     try {
@@ -245,7 +245,7 @@ function seal(
 }
 
 /** The authenticated data of a text: tenant, key version and purpose. */
-const placeOf = ({ tenant, version }: PayloadKey, use: string): string => `${tenant}/${version} ${use}`;
+const authenticatedData = ({ tenant, version }: PayloadKey, use: string): string => `${tenant}/${version} ${use}`;
 
 interface Name {
   readonly tenant: string;

@@ -18,7 +18,7 @@ const REPLICAS_WITHIN_MS = 2_000;
  * Functions whose callers wait for a published answer: the subscription must be in place first. No other call waits for
  * that.
  */
-const HEARD: ReadonlySet<string> = new Set(['append', 'append_pack']);
+const AWAITS_REPLY: ReadonlySet<string> = new Set(['append', 'append_pack']);
 
 /** Functions that write nothing that a replica must have. */
 const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth', 'came_back']);
@@ -159,7 +159,7 @@ export class FcallBatcher {
     const { name, waiters } = bundle;
     this.#inFlight += 1;
     try {
-      const settled = HEARD.has(name) ? this.#settled() : null;
+      const settled = AWAITS_REPLY.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
       // WAIT covers the earlier writes of its connection, so it is sent right behind the call.
       const [reply] = await Promise.all([

@@ -118,7 +118,7 @@ export class ServerLives {
 interface Known {
   readonly at: number;
   /** When the answer came, monotonic milliseconds. */
-  readonly heardAt: number;
+  readonly answeredAt: number;
 }
 
 /**
@@ -141,7 +141,7 @@ export class ServerTimes {
   /** The server's time; null when the server has not reported it yet. */
   now(log: Log): number | null {
     const known = this.#known.get(this.#serverOf(log));
-    return known === undefined ? null : Math.floor(known.at + performance.now() - known.heardAt);
+    return known === undefined ? null : Math.floor(known.at + performance.now() - known.answeredAt);
   }
 
   /** The server's time; asks the server when it has not reported it yet. */
@@ -151,7 +151,7 @@ export class ServerTimes {
 
   /** Notes the time that the server just reported. */
   tell(log: Log, at: number): void {
-    this.#known.set(this.#serverOf(log), { at, heardAt: performance.now() });
+    this.#known.set(this.#serverOf(log), { at, answeredAt: performance.now() });
   }
 
   async ask(log: Log): Promise<number> {

@@ -37,7 +37,7 @@ export async function takeStart({ tierLimits, runningLimits }: StartLimits, star
 }
 
 /** Makes the start. Releases its slot when the start certainly did not happen. */
-export async function startInPlace<T>(limits: StartLimits, start: Start, make: () => Promise<T>): Promise<T> {
+export async function startInSlot<T>(limits: StartLimits, start: Start, make: () => Promise<T>): Promise<T> {
   try {
     return await make();
   } catch (thrown) {
@@ -125,12 +125,12 @@ export async function startExecution(
     fork: await fork?.workFor(id),
   };
   const { trace, signal } = caller;
-  const place = { identity, kind: 'execution', id } as const;
+  const slot = { identity, kind: 'execution', id } as const;
   const admit = async (): Promise<void> => {
     requireStartable(agent);
-    await takeStart(parts, place);
+    await takeStart(parts, slot);
   };
-  return startInPlace(parts, place, async () => {
+  return startInSlot(parts, slot, async () => {
     if ((idempotencyKey ?? executionId) !== undefined)
       return startOnce(parts.executions, start, { trace, signal }, admit);
     await admit();

@@ -4,7 +4,7 @@ import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { refuseLargeWorkflow, type StartWorkflow, type WorkflowApi } from '../workflow-runs.ts';
-import { type ForkedStart, forkIdentity, type StartLimits, startInPlace, takeStart } from './start-execution.ts';
+import { type ForkedStart, forkIdentity, type StartLimits, startInSlot, takeStart } from './start-execution.ts';
 import { executionIdFor, startIdFor } from './start-keys.ts';
 
 /** A caller's start of a workflow, the same on every transport. */
@@ -81,8 +81,8 @@ export async function startWorkflow(
   signal?.throwIfAborted();
   const id = caller.executionId ?? (await bind(found.id));
   const executionId = idempotencyKey === undefined ? caller.executionId : id;
-  const place = { identity, kind: 'workflow', id } as const;
-  await takeStart(parts, place);
+  const slot = { identity, kind: 'workflow', id } as const;
+  await takeStart(parts, slot);
   const start: StartWorkflow = {
     ...rest,
     executionId: id,
@@ -99,7 +99,7 @@ export async function startWorkflow(
     ...(executionId === undefined ? { isFirst: true } : { messageId: executionId }),
   };
   try {
-    const { execution_id } = await startInPlace(parts, place, () => parts.workflows.start(start, options));
+    const { execution_id } = await startInSlot(parts, slot, () => parts.workflows.start(start, options));
     return { execution_id, workflow_id: found.id, name: found.name };
   } catch (thrown) {
     const isRepeat = thrown instanceof SvcError && thrown.code === 'conflict' && executionId !== undefined;

@@ -4,7 +4,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { SearchLimits, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import { systemCode } from '../file-failure.ts';
 import { FileOperation } from '../file-operation.ts';
-import { openDirectory, openParent, type Place } from '../tree.ts';
+import { type OpenDirectory, openDirectory, openParent } from '../tree.ts';
 import { MAX_DEPTH } from '../volume-path.ts';
 import type { VolumeStore } from '../volume-store.ts';
 import type { SearchBounds } from './job.ts';
@@ -55,7 +55,7 @@ export function createFileSearch(store: VolumeStore, threads: SearchThreads): Pi
   };
 }
 
-const from = (place: Place, defaults: SearchBounds, { found, entries, timeMs }: SearchLimits) => ({
+const from = (place: OpenDirectory, defaults: SearchBounds, { found, entries, timeMs }: SearchLimits) => ({
   at: place.self,
   is_root: place.parts.length === 0,
   depth: MAX_DEPTH - place.parts.length,
@@ -70,7 +70,10 @@ const from = (place: Place, defaults: SearchBounds, { found, entries, timeMs }: 
 const prefix = (under: string | undefined): string => (under === undefined || under === '' ? '' : `${under}/`);
 
 /** The directory to search, or a single file and its directory. */
-async function directoryOrFile(root: string, parts: readonly string[]): Promise<{ place: Place; only: string | null }> {
+async function directoryOrFile(
+  root: string,
+  parts: readonly string[],
+): Promise<{ place: OpenDirectory; only: string | null }> {
   try {
     return { place: await openDirectory(root, parts), only: null };
   } catch (thrown) {

@@ -16,7 +16,7 @@ export const SearchBounds = z.object({
 export type SearchBounds = z.output<typeof SearchBounds>;
 
 const common = {
-  /** Path of the start directory, open in this process (tree.ts, `Place.self`). */
+  /** Path of the start directory, open in this process (tree.ts, `OpenDirectory.self`). */
   at: z.string(),
   /** Whether that is the volume's root, in which uploads are hidden. */
   is_root: z.boolean(),
