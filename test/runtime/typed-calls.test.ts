@@ -132,7 +132,7 @@ describe('a definition', () => {
       /redis and mongodb belong together/,
     );
     const servers = { redis: ['redis://127.0.0.1:1'], mongodb: 'mongodb://127.0.0.1:1' };
-    await assert.rejects(startRuntime({ ...options, ...servers }), /node: with redis each process needs a name/);
+    await assert.rejects(startRuntime({ ...options, ...servers }), /node: with redis each process needs its own name/);
   });
 });
 

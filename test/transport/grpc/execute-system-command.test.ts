@@ -72,7 +72,7 @@ describe('ExecuteSystemCommand', () => {
     assert.deepEqual([answer.stdout, answer.exit_code], ['/usr/bin\n', 7]);
     const { code, details } = await execute({ command: 'true', workdir: '/no/such/directory' });
     assert.equal(code, 'FAILED_PRECONDITION');
-    assert.match(details, /^workdir: \/no\/such\/directory is no directory/);
+    assert.match(details, /^workdir: \/no\/such\/directory is not a directory/);
   });
 
   test('output over its limit says so in its last line and in a trailer, for each stream', async () => {
