@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { table } from '../../cli/output.ts';
+import { counted, table } from '../../cli/output.ts';
 import { cutTo, padded, widthOf } from '../../cli/screen/width.ts';
 import { CliNode } from './cli-node.ts';
 import { svc } from './svc-run.ts';
@@ -176,6 +176,11 @@ describe('the first day at the command line', () => {
     assert.equal((await svc(['context', 'remove', 'mine'], env)).code, 0);
     assert.equal((await svc(['context', 'use', 'mine'], env)).code, 2);
   });
+});
+
+test('one delivery is singular, none and several are plural', () => {
+  const texts = [0, 1, 2].map((count) => counted(count, 'delivery', 'deliveries'));
+  assert.deepEqual(texts, ['0 deliveries', '1 delivery', '2 deliveries']);
 });
 
 test('widths are those of a terminal: letters of two columns, emoji, combining marks', () => {
