@@ -88,6 +88,11 @@ export interface ReadOptions {
    * callers that read some fields and pass nothing on.
    */
   readonly shared?: boolean;
+  /**
+   * The state is as the store has it, migrated but not checked. For callers that check it themselves, with the schema of
+   * its kind or of the fields that they read.
+   */
+  readonly unchecked?: boolean;
 }
 
 /**

@@ -90,10 +90,10 @@ type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | '
 
 const NEWEST_FIRST = newestFirst('started_at');
 
+const STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
+
 /** The answer to the message Start. */
-const Started = z.object({
-  status: z.enum(['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled']),
-});
+const Started = z.object({ status: z.enum(STATUSES) });
 
 /** The state of a run that callers may see: started and not removed. */
 export interface WorkflowFound {
@@ -109,16 +109,42 @@ export async function findWorkflow(
   executionId: string,
   may = sees,
 ): Promise<WorkflowFound> {
-  const tenant = tenantOfViewer(viewer);
-  const address = addressOf('workflow', tenant, executionId);
-  const snapshot = await parts.client.read(address);
-  if (snapshot === null) throw notFound();
-  const state = WorkflowState.parse(snapshot.state);
-  if (state.status === 'pending') throw notFound();
-  if (!may(viewer, state.owner)) throw notFound();
-  const removed = !isRunning(state) && (await parts.executions.get(tenant, executionId))?.removed === true;
-  if (removed) throw notFound();
+  const address = addressOf('workflow', tenantOfViewer(viewer), executionId);
+  const snapshot = await parts.client.read(address, null, { unchecked: true });
+  const state = snapshot === null ? null : WorkflowState.parse(snapshot.state);
+  if (snapshot === null || state === null || state.status === 'pending') throw notFound();
+  await refuseUnseen(parts.executions, viewer, executionId, state, may);
   return { address, snapshot, state };
+}
+
+/** What of a state says who may see the run. */
+const Seen = z.object({ status: z.enum(['pending', ...STATUSES]), owner: z.string().optional() });
+
+/** `findWorkflow` for calls that only need the address: the state is not read as a whole. */
+async function findAddress(
+  parts: Parameters<typeof findWorkflow>[0],
+  viewer: Viewer,
+  executionId: string,
+): Promise<{ readonly address: Address }> {
+  const address = addressOf('workflow', tenantOfViewer(viewer), executionId);
+  const snapshot = await parts.client.read(address, null, { shared: true, unchecked: true });
+  const seen = snapshot === null ? null : Seen.parse(snapshot.state);
+  if (seen === null || seen.status === 'pending') throw notFound();
+  await refuseUnseen(parts.executions, viewer, executionId, { status: seen.status, owner: seen.owner }, sees);
+  return { address };
+}
+
+/** Throws `not_found` for a run that the viewer may not see, and for an ended one that was removed from the list. */
+async function refuseUnseen(
+  executions: Pick<Collection<WorkflowExecutionDocument>, 'get'>,
+  viewer: Viewer,
+  executionId: string,
+  { status, owner }: { readonly status: WorkflowStatus; readonly owner?: string | undefined },
+  may: typeof sees,
+): Promise<void> {
+  if (!may(viewer, owner)) throw notFound();
+  if (status === 'running' || status === 'waiting_for_human_input') return;
+  if ((await executions.get(tenantOfViewer(viewer), executionId))?.removed === true) throw notFound();
 }
 
 /** Refuses a start that its actor would certainly refuse for its size, before anything is created for it. */
@@ -165,7 +191,7 @@ export function createWorkflowApi(
   }
 
   return {
-    ...runReads(parts, find),
+    ...runReads(parts, (viewer, executionId) => findAddress({ client, executions }, viewer, executionId)),
 
     async start(request, options) {
       refuseLargeWorkflow(request);

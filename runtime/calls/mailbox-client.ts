@@ -127,7 +127,7 @@ export class MailboxClient implements ActorClient {
   async read(
     address: Address,
     known: ActorSnapshot | null = null,
-    { shared = false }: ReadOptions = {},
+    { shared = false, unchecked = false }: ReadOptions = {},
   ): Promise<ActorSnapshot | null> {
     const { store, registry, locator, payloads, archive, inMemory } = this.#parts;
     const definition = registry.definitionOf(address);
@@ -142,7 +142,7 @@ export class MailboxClient implements ActorClient {
     if (known !== null && known.archived === archived && this.#texts.get(known) === text) return known;
     // The same text is the same record.
     const held = shared && !archived ? inMemory?.(address) : undefined;
-    const record = held?.text === text ? held.record : decodeRecord(definition, await payloads.unpack(text));
+    const record = held?.text === text ? held.record : decodeRecord(definition, await payloads.unpack(text), unchecked);
     const snapshot: ActorSnapshot = {
       address,
       state: record.state,

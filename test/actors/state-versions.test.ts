@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { z } from 'zod';
 import { approvalActor } from '../../actors/approval/definition.ts';
 import { execution } from '../../actors/execution/definition.ts';
 import { workflowActor } from '../../actors/workflow/definition.ts';
@@ -27,6 +28,18 @@ describe('states of several versions in one fleet', () => {
       const today = decodeRecord(definition, written(definition, version));
       for (let earlier = 1; earlier < version; earlier += 1)
         assert.deepEqual(decodeRecord(definition, written(definition, earlier)), today);
+    });
+
+    test(`${kind}: a state that its reader checks itself is migrated and not checked before`, () => {
+      const strict = { ...definition, state: z.never() };
+      for (let one = 1; one <= version; one += 1) {
+        const text = written(definition, one);
+        assert.throws(() => decodeRecord(strict, text), z.ZodError);
+        assert.deepEqual(
+          definition.state.parse(decodeRecord(strict, text, true).state),
+          decodeRecord(definition, text).state,
+        );
+      }
     });
 
     test(`${kind}: a node of the previous version does not write a state of which it would lose a part`, () => {

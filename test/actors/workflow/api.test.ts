@@ -175,6 +175,35 @@ describe('the workflow api over the kernel and SQLite', { timeout: 300_000 }, ()
     await rejects(api.cancel(identity, id), 'failed_precondition');
   });
 
+  test('a run of one user alone is followed and read by that user, in memory and after its end', async () => {
+    const user = (subject: string): Identity => ({ ...identity, kind: 'tenant_user', subject });
+    const owner = user('ann');
+    const executionId = randomUUID();
+    const manifest = manifestOf({ A: command('wait') });
+    await api.start({
+      executionId,
+      workflowId: randomUUID(),
+      manifest,
+      input: {},
+      identity: { ...owner, confidential: true },
+    });
+    const first = async (viewer: Identity) => {
+      const signal = AbortSignal.timeout(20_000);
+      for await (const event of api.follow(viewer, executionId, 0, { signal, heartbeatMs: 1_000 })) return event?.name;
+      return null;
+    };
+    const onlyOfTheOwner = async (): Promise<void> => {
+      assert.equal(await first(owner), 'WorkflowExecutionStarted');
+      assert.equal((await api.events(owner, executionId, 0, 1))[0]?.name, 'WorkflowExecutionStarted');
+      await rejects(first(user('bob')), 'not_found');
+      await rejects(api.events(user('bob'), executionId, 0, 1), 'not_found');
+      await rejects(api.get(user('bob'), executionId), 'not_found');
+    };
+    await onlyOfTheOwner();
+    await api.cancel(owner, executionId);
+    await onlyOfTheOwner();
+  });
+
   test('a removed run is gone for every reader', async () => {
     const id = await start(manifestOf({ A: pure('a') }));
     await api.remove(TENANT, id);
