@@ -1,9 +1,9 @@
 const text = (value: string): Uint8Array => Buffer.from(value);
 
-/** How messages begin, unless they are results of effects or carry a span. */
-const [ID, TO, FROM, CAUSE, TRACE, ORIGIN, NULL] = [
+/** How messages begin, unless they carry a span; EFFECT and PAYLOAD are in those of effects. */
+const [ID, TO, FROM, CAUSE, TRACE, ORIGIN, NULL, EFFECT, PAYLOAD] = [
   ...[text('{"id":"'), text('","to":"'), text('","from":'), text(',"cause":'), text(',"trace":"')],
-  ...[text('","origin":"'), text('null')],
+  ...[text('","origin":"'), text('null'), text('effect","type":"'), text('","payload":{"effectId":"')],
 ] as const;
 const [QUOTE, BACKSLASH, SLASH] = ['"', '\\', '/'].map((one) => one.charCodeAt(0));
 /** First letters of the origins client, actor and timer. */
@@ -20,6 +20,8 @@ export class MessageKeys {
   /** Empty: null. */
   cause = { from: 0, to: 0 };
   trace = { from: 0, to: 0 };
+  /** Empty: it is no message of an effect. */
+  effect = { from: 0, to: 0 };
   #bytes: Uint8Array = new Uint8Array(0);
   #end = 0;
 
@@ -33,7 +35,18 @@ export class MessageKeys {
     at = this.#after(CAUSE, this.#nullable(this.cause, at));
     at = this.#after(TRACE, this.#nullable(this.cause, at));
     at = this.#after(ORIGIN, this.#value(this.trace, at));
-    return at >= 0 && ORIGINS.has(bytes[at] ?? 0) && this.#findTenant();
+    return at >= 0 && (ORIGINS.has(bytes[at] ?? 0) ? this.#isOfNone() : this.#findEffect(at)) && this.#findTenant();
+  }
+
+  #isOfNone(): boolean {
+    this.effect.to = 0;
+    return true;
+  }
+
+  /** The id of the effect is the first member of the payloads of results and progress. */
+  #findEffect(from: number): boolean {
+    const type = this.#value(this.effect, this.#after(EFFECT, from));
+    return this.#value(this.effect, this.#after(PAYLOAD, type)) >= 0;
   }
 
   /** Returns the end of `expected`, which must begin at `from`; -1 when it does not. */

@@ -215,11 +215,12 @@ export class SegmentPacker {
   }
 
   #addFound({ ordinal, hashes }: OpenSegment, bytes: Buffer): void {
-    const { to, id, trace, cause } = this.#found;
+    const { to, id, trace, cause, effect } = this.#found;
     this.#keys.add(ordinal, hashes.ofBytes('actor', bytes, to.from, to.to));
     this.#keys.add(ordinal, hashes.ofBytes('message', bytes, id.from, id.to));
     this.#keys.add(ordinal, hashes.ofBytes('trace', bytes, trace.from, trace.to));
     if (cause.to > 0) this.#keys.add(ordinal, hashes.ofBytes('cause', bytes, cause.from, cause.to));
+    if (effect.to > 0) this.#keys.add(ordinal, hashes.ofBytes('effect', bytes, effect.from, effect.to));
   }
 
   #addKnown(segment: OpenSegment, to: Address, keys: NonNullable<MoreOfDelivery['keys']>): void {
