@@ -35,6 +35,13 @@ class EffectWorker extends Worker<PointerData, null, 'effect'> {
   }
 }
 
+/** A worker's running jobs, and its connection. */
+interface Working {
+  readonly running: Set<Promise<JobOutcome>>;
+  /** Shared with no other worker: when one cannot be closed, its connection is cut, and nothing else of the node. */
+  readonly connection: Connection;
+}
+
 const LOCK_MS = 6_000;
 const STALLED_EVERY_MS = 2_000;
 /** How soon a worker whose connection was closed reconnects. BullMQ's default is 15 s. */
@@ -54,8 +61,7 @@ const EVENTS_KEPT = 100;
 export class BullmqEffectQueue implements EffectQueue {
   readonly #options: BullmqEffectQueueOptions;
   readonly #queues = new Map<string, Queue<PointerData, null, 'effect'>>();
-  /** Each worker with its running jobs. */
-  readonly #workers = new Map<EffectWorker, Set<Promise<JobOutcome>>>();
+  readonly #workers = new Map<EffectWorker, Working>();
   readonly #orders = new Map<string, FairOrder>();
   /** Slots of this process for its own effects, by queue. */
   readonly #localSlots = new Map<string, LocalSlots>();
@@ -66,9 +72,13 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   async open(): Promise<void> {
-    if (this.#client !== null) return;
-    this.#client = connect(this.#options.urls, 'svc-effects', 'jobs');
-    this.#client.on('error', this.#options.onFault);
+    this.#client ??= this.#connect();
+  }
+
+  #connect(): Connection {
+    const client = connect(this.#options.urls, 'svc-effects', 'jobs');
+    client.on('error', this.#options.onFault);
+    return client;
   }
 
   async enqueue(job: EffectJob, delayMs = 0, token?: string): Promise<void> {
@@ -130,15 +140,17 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   /**
-   * Closes a worker. BullMQ waits without end for a lost Redis while closing, so the connections are cut after a time
-   * limit.
+   * Closes a worker. BullMQ waits without end for a lost Redis while closing, so the worker's connections are cut after a
+   * time limit. The process may take jobs of the queue again later.
    */
   async #stopWorker(worker: EffectWorker): Promise<void> {
-    const running = this.#workers.get(worker) ?? new Set();
+    const working = this.#workers.get(worker);
+    if (working === undefined) return;
+    const { running, connection } = working;
     const local = this.#localSlots.get(nameOf(worker));
     this.#localSlots.delete(nameOf(worker));
     // A worker that waits for a lost Redis never reports that its jobs have finished, and keeps its timers.
-    const closed = worker.close(this.#client?.status !== 'ready');
+    const closed = worker.close(connection.status !== 'ready');
     // It may fail while jobs still run; the result is checked below.
     closed.catch(() => undefined);
     while (running.size > 0) await Promise.allSettled(running);
@@ -146,9 +158,10 @@ export class BullmqEffectQueue implements EffectQueue {
     if (!(await within(CLOSE_WITHIN_MS, closed))) {
       this.#options.onFault(new SvcError('unavailable', 'Redis did not answer while a worker stopped'));
       await worker.stopRenewing();
-      this.#drop();
+      connection.disconnect();
       worker.disconnect().catch(this.#options.onFault);
     }
+    connection.disconnect();
     this.#workers.delete(worker);
   }
 
@@ -160,6 +173,8 @@ export class BullmqEffectQueue implements EffectQueue {
 
   #startWorker(name: string, concurrency: number, run: RunJob): EffectWorker {
     const { lockMs = LOCK_MS, stalledEveryMs = STALLED_EVERY_MS, onFault } = this.#options;
+    this.#connected();
+    const connection = this.#connect();
     const running = new Set<Promise<JobOutcome>>();
     const tracked: RunJob = (job) => {
       const outcome = run(job).finally(() => running.delete(outcome));
@@ -168,7 +183,7 @@ export class BullmqEffectQueue implements EffectQueue {
     };
     const local = new LocalSlots(Math.floor(concurrency / 2), run, (job, delayMs) => this.#add(job, delayMs), onFault);
     const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
-      connection: this.#connected(),
+      connection,
       prefix: this.#prefix(name),
       concurrency: concurrency - local.slots,
       lockDuration: lockMs,
@@ -182,7 +197,7 @@ export class BullmqEffectQueue implements EffectQueue {
     worker.on('error', onFault);
     worker.on('drained', () => this.#order(name).empty());
     worker.on('failed', (_job, error) => onFault(error));
-    this.#workers.set(worker, running);
+    this.#workers.set(worker, { running, connection });
     this.#localSlots.set(name, local);
     return worker;
   }

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
-import { aborted, effect, openEffect, resultOf, runnerOptions, until } from '../support/open-effect.ts';
+import { aborted, effect, openEffect, QUEUE, resultOf, runnerOptions, until } from '../support/open-effect.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
 import { effectQueueContract } from './effect-queue.ts';
 import { bullmqAdapter, connect } from './effect-queue-bullmq.ts';
@@ -60,6 +60,38 @@ test('a runner stops in bounded time though Redis is gone', { skip: missing ?? f
   await runner.stop();
   await queue.close();
   assert.ok(Date.now() - asked < 15_000, `stopped after ${Date.now() - asked} ms`);
+  await server.stop();
+});
+
+test('a queue that is given up while Redis is silent is served again when Redis answers', {
+  skip: missing ?? false,
+  timeout: 300_000,
+}, async () => {
+  const server = await startRedis();
+  const ledger = new MemoryEffectLedger();
+  const queue = new BullmqEffectQueue({ urls: server.url, ledger, onFault: () => {} });
+  await queue.open();
+  const release = Promise.withResolvers<string>();
+  const handlers = [effect('test.held', () => release.promise), effect('test.ok', async () => 'ok')];
+  // Of one slot none is for effects without a job.
+  const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, concurrency: 1 }));
+  await runner.start();
+  await queue.enqueue(await openEffect(ledger, { kind: 'test.held' }));
+  await until(() => runner.counts.running === 1, 'a running effect');
+  process.kill(server.pid, 'SIGSTOP');
+  try {
+    // Its job cannot be finished: to close the worker takes longer than is waited for.
+    release.resolve('done');
+    await runner.serve([]);
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await runner.serve([QUEUE]);
+  const later = await openEffect(ledger, { kind: 'test.ok' });
+  await queue.enqueue(later);
+  await until(() => resultOf(ledger, later.id), 'a result');
+  await runner.stop();
+  await queue.close();
   await server.stop();
 });
 
