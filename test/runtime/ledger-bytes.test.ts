@@ -21,7 +21,7 @@ const message = fc.record({
   cause: fc.oneof(fc.constant(null), id),
   trace: id,
   origin: fc.constantFrom('client', 'actor', 'timer', 'effect'),
-  type: word,
+  type: fc.oneof(fc.constant('Ran'), word),
   payload: fc.oneof(fc.jsonValue(), fc.record({ effectId: id })),
 });
 type Made = typeof message extends fc.Arbitrary<infer One> ? One : never;
