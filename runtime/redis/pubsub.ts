@@ -111,7 +111,8 @@ export class PubSub {
 
   /**
    * Calls `missed` after a gap. The client library requests the earlier channels first, so they are subscribed again
-   * once this call is answered.
+   * once this call is answered. It does not repeat a request for a channel of a slot that the server refuses, as one
+   * that is just back may do: those channels are requested here until they are in place.
    */
   async #afterGap(): Promise<void> {
     if (this.#listeners.size === 0 || this.#connection.status !== 'ready') return;
@@ -124,7 +125,18 @@ export class PubSub {
     if (this.#commands.status === 'ready') resolve();
     else this.#commands.once('ready', () => resolve());
     await answering;
-    const all = [...this.#listeners.values()].flatMap((listeners) => [...listeners.values()]);
+    const late = new Set([...this.#listeners.keys()].filter(isSharded));
+    const restored = [...late].map(async (channel) => {
+      await this.#subscribeInSlot(channel, true);
+      if (!late.delete(channel)) this.#missedOn([channel]);
+    });
+    await Promise.race([Promise.all(restored), pause(SETTLE_MS, undefined, { ref: false })]);
+    late.clear();
+    this.#missedOn([...this.#listeners.keys()]);
+  }
+
+  #missedOn(channels: readonly string[]): void {
+    const all = channels.flatMap((channel) => [...(this.#listeners.get(channel)?.values() ?? [])]);
     for (const missed of new Set(all)) missed();
   }
 
@@ -158,16 +170,21 @@ export class PubSub {
   }
 
   async #subscribe(channel: string): Promise<void> {
-    if (!isSharded(channel)) {
-      await this.#connection.subscribe(channel);
-      return;
-    }
-    for (let failed = false; this.#listeners.has(channel) && !this.#isClosed; failed = true) {
+    if (isSharded(channel)) await this.#subscribeInSlot(channel, false);
+    else await this.#connection.subscribe(channel);
+  }
+
+  /** Subscribes to a channel of a slot, again and again until the server accepts it. `isKnown`: it was requested before. */
+  async #subscribeInSlot(channel: string, isKnown: boolean): Promise<void> {
+    const isOver = (): boolean => this.#isClosed || !this.#listeners.has(channel);
+    for (let tries = 0; !isOver(); tries += 1) {
       try {
-        await this.#connection.ssubscribe(channel);
+        // The library keeps every request, also a refused one: without this it would keep the channel many times.
+        if (isKnown || tries > 0) await this.#connection.sunsubscribe(channel);
+        if (!isOver()) await this.#connection.ssubscribe(channel);
         return;
       } catch (error) {
-        if (!failed) this.#warn(`subscription failed and is repeated: ${String(error)}`);
+        if (tries === 0) this.#warn(`subscription failed and is repeated: ${String(error)}`);
         await pause(REPEAT_MS, undefined, { ref: false });
       }
     }

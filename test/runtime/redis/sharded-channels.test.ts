@@ -14,6 +14,12 @@ const TTL_MS = 600_000;
 /** One in each of three slots, which three servers have. */
 const PARTITIONS: readonly Partition[] = ['default:0', 'default:1', 'default:2'];
 
+const MOST_BY_LIBRARY = 20;
+
+/** How many subscriptions an `ACL LOG` says were refused. */
+const refusalsIn = (log: string): number =>
+  [...log.matchAll(/count,(\d+),[^=]*,ssubscribe,/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+
 describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false }, () => {
   let servers: RedisClusterServers;
   let direct: Redis[];
@@ -100,6 +106,22 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
     await all('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await waitUntil('all are woken, for what they may have missed', () => following.every(({ woken }) => woken > 0));
     await hear('after the cut');
+    await store.close();
+  });
+
+  test('a follower receives events again when the servers refused its subscriptions for a while after a cut', async () => {
+    const { store, hear } = await followers('refused');
+    await hear('at the start');
+    const carrying = await all('PUBSUB', 'SHARDCHANNELS');
+    await all('ACL', 'SETUSER', 'default', '-ssubscribe');
+    await all('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    // The library alone makes some requests while it connects, and none later.
+    await waitUntil('each server that carried a channel refuses again and again', async () => {
+      const logs = await all('ACL', 'LOG');
+      return carrying.every((channels, n) => channels === '' || refusalsIn(logs[n] ?? '') >= MOST_BY_LIBRARY);
+    });
+    await all('ACL', 'SETUSER', 'default', '+ssubscribe');
+    await hear('after the refusal');
     await store.close();
   });
 
