@@ -116,7 +116,7 @@ export class EffectAttempt {
     return this.#slot !== 'queue';
   }
 
-  /** Resolves when the attempt has left the queue's slot for good. */
+  /** Resolves when the attempt has freed its slot of the queue, which it does not take again. */
   get hasParked(): Promise<void> {
     return this.#hasParked.promise;
   }
