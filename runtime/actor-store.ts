@@ -104,7 +104,8 @@ export interface Mailboxes {
   backlog(log: Log): Promise<Backlog>;
   /**
    * Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`. `missed` is
-   * called once a broken subscription works again, because answers may have been lost; some stores never call it.
+   * called when a subscription is in place, also after it was broken, because answers may have been lost before; some stores
+   * never call it.
    */
   onReply(session: string, receive: (messageId: string, body: string) => void, missed?: () => void): Unsubscribe;
 }
@@ -267,7 +268,8 @@ export interface EventLog {
   ): Promise<{ readonly seq: number; readonly data: string }[]>;
   /**
    * Calls back when the actor has new events, with the events themselves where the notice carries them. A call may get
-   * lost: it only saves and shortens polls.
+   * lost: it only saves and shortens polls. A store that subscribes later than it returns calls back, without events, once
+   * the subscription is in place: a caller that has read meanwhile reads again.
    */
   onEvents(address: Address, wake: (news?: EventAppend) => void): Unsubscribe;
 }

@@ -120,7 +120,10 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     this.#resume();
   }
 
-  /** Subscribes before the first read, so that no event is missed between reading and waiting. */
+  /**
+   * Subscribes before the first read, so that no event is missed between reading and waiting. A store whose subscription is
+   * in place later calls back then, and this follower reads again.
+   */
   #begin(): void {
     const { store, clock } = this.#parts;
     this.#unsubscribe = store.onEvents(this.#address, (append) => {
@@ -175,11 +178,9 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     this.#page = [];
     if (read > 0) {
       this.#spokeAt = clock.monotonic();
-      const isFirst = !this.#hasYielded;
       this.#hasYielded = true;
-      // A short page means that there was nothing behind it, and a later event has woken this follower. That does not hold for
-      // the first page, which was read before the subscription was confirmed.
-      if (isFirst || read >= PAGE) {
+      // A short page means that there was nothing behind it, and a later event has woken this follower.
+      if (read >= PAGE) {
         this.#step = 'read';
         return false;
       }

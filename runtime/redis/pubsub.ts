@@ -19,7 +19,10 @@ type Receive = (message: Buffer) => void;
 interface Listening {
   /** False: the listener finds missed messages by polling, so no append waits for this subscription. */
   readonly awaited?: boolean;
-  /** Called when messages may have been lost: the connection was broken, and the subscription is in place again. */
+  /**
+   * Called when messages may have been lost: once the subscription is in place, because of those before, and when it is in
+   * place again after its connection was broken.
+   */
   readonly missed?: () => void;
 }
 
@@ -158,7 +161,7 @@ export class PubSub {
     const begun = channels.filter((channel) => !this.#listeners.has(channel));
     for (const channel of begun) this.#listeners.set(channel, new Map());
     for (const channel of channels) this.#listeners.get(channel)?.set(own, missed);
-    if (begun.length > 0) this.#change(Promise.all(begun.map((channel) => this.#subscribe(channel))), awaited);
+    if (begun.length > 0) this.#change(this.#begin(begun), awaited);
     return () => {
       const left = channels.filter((channel) => {
         const listeners = this.#listeners.get(channel);
@@ -167,6 +170,12 @@ export class PubSub {
       for (const channel of left) this.#listeners.delete(channel);
       if (left.length > 0) this.#change(Promise.all(left.map((channel) => this.#unsubscribe(channel))), false);
     };
+  }
+
+  /** Requests and answers take other connections than commands, so a listener may have looked before it was subscribed. */
+  async #begin(channels: readonly string[]): Promise<void> {
+    await Promise.all(channels.map((channel) => this.#subscribe(channel)));
+    this.#missedOn(channels);
   }
 
   async #subscribe(channel: string): Promise<void> {

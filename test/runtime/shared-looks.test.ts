@@ -10,7 +10,7 @@ import { HandClock, settled } from '../support/hand-clock.ts';
 const HEARTBEAT_MS = 15_000;
 const actor = (id: number | string): Address => addressOf('thing', 'acme', String(id));
 
-/** A store that sends no notices, and followers of it. */
+/** A store that sends no notices of events, and followers of it. */
 class Silent {
   readonly clock = new HandClock();
   /** Number of the last event of every actor. */
@@ -27,6 +27,7 @@ class Silent {
       return this.#behind(after, limit).map(({ seq }) => seq);
     },
   });
+  readonly #listeners = new Set<() => void>();
   readonly #parts: FollowParts = {
     client: {
       events: async (_, after, limit) => {
@@ -35,7 +36,12 @@ class Silent {
       },
       read: async () => null,
     },
-    store: { onEvents: () => () => {} },
+    store: {
+      onEvents: (_, wake) => {
+        this.#listeners.add(wake);
+        return () => this.#listeners.delete(wake);
+      },
+    },
     clock: this.clock,
     looks: this.#shared,
     decode: () => assert.fail('no event was carried'),
@@ -46,6 +52,11 @@ class Silent {
     if (this.isAway) throw new SvcError('unavailable', 'the store is away');
     const all = Array.from({ length: this.last }, (_, at) => ({ seq: at + 1, name: 'part', payload: null, at: 0 }));
     return all.slice(after, after + limit);
+  }
+
+  /** The subscriptions are in place. */
+  confirm(): void {
+    for (const wake of this.#listeners) wake();
   }
 
   /** A follower that has all events by now. */
@@ -90,6 +101,25 @@ test('an event whose notice was lost reaches all followers of its actor within t
   silent.last = 2;
   await silent.clock.pass(LOOK_EVERY_MS);
   assert.deepEqual(silent.got, [2, 2, 2]);
+});
+
+test('an event between the first read of a follower and its subscription is read once the subscription is in place', async () => {
+  for (const before of [0, 1]) {
+    const silent = new Silent();
+    silent.last = before;
+    await silent.follow(actor('a'));
+    await silent.atRest();
+    silent.last = before + 1;
+    silent.confirm();
+    await settled();
+    assert.deepEqual(silent.got, [before + 1]);
+  }
+});
+
+test('a follower whose subscription was in place at once reads the events there are once', async () => {
+  const silent = new Silent();
+  await silent.follow(actor('a'));
+  assert.deepEqual([silent.reads, silent.got], [1, [1]]);
 });
 
 test('when a shared look fails each follower reads for itself and reports it', async () => {

@@ -45,15 +45,23 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
       PARTITIONS.map(async (partition) => {
         const granted = await store.acquire(partition, 'node-a', randomUUID(), TTL_MS);
         assert.ok(granted.kind === 'granted');
-        const one = { ...granted, partition, address: addressOf('thing', 'acme', randomUUID()), seq: 0, woken: 0 };
-        store.onEvents(one.address, () => {
+        const one = {
+          ...granted,
+          partition,
+          address: addressOf('thing', 'acme', randomUUID()),
+          seq: 0,
+          woken: 0,
+          heard: 0,
+        };
+        store.onEvents(one.address, (news) => {
           one.woken += 1;
+          if (news !== undefined) one.heard += 1;
         });
         return one;
       }),
     );
     const emit = async (one: (typeof following)[number]): Promise<boolean> => {
-      const before = one.woken;
+      const before = one.heard;
       one.seq += 1;
       const events = [{ address: one.address, first: one.seq, data: ['{}'] }];
       const outcome = await store.commit(commitOf(one.lease, one.cursor, one.cursor, { events }), 0).catch(() => null);
@@ -64,7 +72,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
         return false;
       }
       await new Promise((resume) => setTimeout(resume, 20));
-      return one.woken > before;
+      return one.heard > before;
     };
     const hear = (why: string) =>
       Promise.all(following.map((one) => waitUntil(`the one in ${one.partition} hears ${why}`, () => emit(one))));

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { it } from 'node:test';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
 import { redisMissing, startRedis } from '../../support/redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
+import { startSubscriptionProxy } from '../../support/subscription-proxy.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITION: Partition = 'default:1';
@@ -15,47 +14,9 @@ const COMMITS = 10;
 /** What one commit waited for a subscription without an answer. */
 const SETTLE_MS = 500;
 
-/** A way to Redis on which the subscription links of now can fall silent, open as they are. */
-async function startProxy(port: number) {
-  const links = new Set<{ silent: boolean; subscribes: boolean }>();
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const link = { silent: false, subscribes: false };
-    links.add(link);
-    const upstream = connect(port, '127.0.0.1');
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on('error', () => socket.destroy());
-    }
-    client.on('data', (bytes) => {
-      if (bytes.includes('svc-bulletins')) link.subscribes = true;
-      if (!link.silent) upstream.write(bytes);
-    });
-    upstream.on('data', (bytes) => link.silent || client.write(bytes));
-    client.on('close', () => upstream.destroy());
-    upstream.on('close', () => client.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  assert.ok(address !== null && typeof address !== 'string');
-  return {
-    port: address.port,
-    silence() {
-      for (const link of links) link.silent = link.subscribes;
-    },
-    async close() {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-  };
-}
-
 async function single() {
   const server = await startRedis();
-  const proxy = await startProxy(server.port);
+  const proxy = await startSubscriptionProxy(server.port);
   return {
     url: `redis://127.0.0.1:${proxy.port}`,
     wires: [proxy],
@@ -68,7 +29,7 @@ async function single() {
 
 for (const { name, start } of [
   { name: 'one Redis', start: single },
-  { name: 'a Redis Cluster', start: () => startRedisCluster({ wire: startProxy }) },
+  { name: 'a Redis Cluster', start: () => startRedisCluster({ wire: startSubscriptionProxy }) },
 ]) {
   it(`a subscription connection that fell silent delays no commit, and is replaced (${name})`, {
     skip: redisMissing() ?? false,
@@ -91,8 +52,8 @@ for (const { name, start } of [
       const events = [{ address: followed, first: seq, data: ['{}'] }];
       assert.equal((await store.commit(commitOf(lease, 0, 0, { events }), 0)).kind, 'committed');
     };
-    store.onEvents(followed, () => {
-      heard += 1;
+    store.onEvents(followed, (news) => {
+      if (news !== undefined) heard += 1;
     });
     await waitUntil('the follower hears', async () => {
       await emit();
