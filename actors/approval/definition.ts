@@ -44,7 +44,7 @@ function closed({
 
 const carried = ({ traceContext: context }: ApprovalTurn) => (context === undefined ? {} : { context });
 
-/** new → pending. The same question again changes nothing, whatever has happened to the approval since. */
+/** new → pending. Repeating the same question changes nothing, whatever has happened to the approval since. */
 function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): ApprovalState {
   turn.reply({ approval_id: ask.approval_id });
   if (state.status !== 'new') return state;
@@ -62,7 +62,7 @@ function Ask(state: ApprovalState, ask: AskMessage, turn: ApprovalTurn): Approva
   return pending;
 }
 
-/** pending → answered. The first answer wins; every other one is refused `conflict`. */
+/** pending → answered. The first answer wins; later ones are refused with `conflict`. */
 function Answer(state: ApprovalState, answer: AnswerMessage, turn: ApprovalTurn): ApprovalState {
   const { identity } = turn;
   if (state.status !== 'new' && identity !== null && !sees(identity, state.owner))
@@ -109,15 +109,13 @@ function Withdraw(state: ApprovalState, _message: object, turn: ApprovalTurn): A
   return { ...closed(state), status: 'withdrawn', resolved_at: resolvedAt };
 }
 
-/**
- * One question to a human (H19): pending → answered | expired | withdrawn. While it waits it is in no node's memory.
- */
+/** One question to a human (H19): pending → answered | expired | withdrawn. A waiting approval takes no memory on any node. */
 export const approvalActor = defineActor({
   kind: 'approval',
   version: 2,
   pool: 'system',
   state: ApprovalState,
-  // States of version 1 have no owner: they are the tenant's.
+  // States of version 1 have no owner: every caller of the tenant sees them.
   migrate: (state) => state,
   initial: () => ({ status: 'new' as const }),
   messages: approvalMessages,

@@ -11,11 +11,11 @@ export const Ask = z.object({
   execution_id: z.string().min(1).max(128),
   state_name: z.string(),
   prompt: z.string(),
-  /** Null: it waits without limit. */
+  /** Null: no time-out. */
   timeout_ms: z.number().int().min(1).nullable(),
   /** Applied at the time-out; null: the state fails. */
   default_response: z.string().nullable(),
-  /** Subject that alone sees and answers it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees and answers it; absent: every caller of the tenant does. */
   owner: z.string().optional(),
   notify: Notify,
 });
@@ -23,11 +23,11 @@ export const Ask = z.object({
 export type Ask = z.output<typeof Ask>;
 
 export const Answer = z.object({
-  /** What conditions see: `approved`, `rejected`, or the text of the signal. */
+  /** The value that conditions read: `approved`, `rejected`, or the text of the signal. */
   payload: z.string().max(65_536),
-  /** `{{human.feedback}}`; null: the payload. */
+  /** `{{human.feedback}}`; null: the payload is used. */
   feedback: z.string().max(65_536).nullable(),
-  /** As the caller claims; the identity of the message is stored beside it. */
+  /** As claimed by the caller; the verified identity of the message is stored beside it. */
   by: z.string().max(500).nullable(),
 });
 
@@ -41,7 +41,7 @@ export const approvalMessages = {
   Withdraw: z.object({}),
 } as const;
 
-/** What the asker gets. `opened` comes once the approval is committed as pending. */
+/** Update to the workflow that opened the approval. `opened` is sent once the approval is committed as pending. */
 export const ApprovalUpdate = z.object({
   approval_id: z.string(),
   kind: z.enum(['opened', 'answered', 'expired']),
@@ -53,7 +53,7 @@ export const ApprovalUpdate = z.object({
 
 export type ApprovalUpdate = z.output<typeof ApprovalUpdate>;
 
-/** What every approval has from its first message on. Times are ISO 8601. */
+/** Fields of every approval from its first message on. Times are ISO 8601. */
 const asked = {
   approval_id: z.string(),
   execution_id: z.string(),
@@ -61,7 +61,7 @@ const asked = {
   prompt: z.string(),
   created_at: z.string(),
   timeout_ms: z.number().int().nullable(),
-  /** Subject that alone sees and answers it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees and answers it; absent: every caller of the tenant does. */
   owner: z.string().optional(),
 } as const;
 
@@ -73,11 +73,11 @@ export const ApprovalState = z.discriminatedUnion('status', [
   z.object({
     ...asked,
     status: z.literal('pending'),
-    /** Unix ms; null: it waits without limit. */
+    /** Unix ms; null: no time-out. */
     expires_at: z.number().nullable(),
     default_response: z.string().nullable(),
     notify: Notify,
-    /** The message that asked, and its trace: the answer goes on from there. Absent: asked before this was kept. */
+    /** The message that opened it, and its trace, which the answer continues. Absent in approvals of earlier versions. */
     asked_by: z.object({ message: z.string(), trace: z.string(), context: TraceContext.optional() }).optional(),
   }),
   z.object({
@@ -85,12 +85,12 @@ export const ApprovalState = z.discriminatedUnion('status', [
     status: z.literal('answered'),
     payload: z.string(),
     feedback: z.string().nullable(),
-    /** As the caller claims. */
+    /** As claimed by the caller. */
     by: z.string().nullable(),
     /** The verified identity; null when the message carried none. */
     identity: Identity.nullable(),
   }),
-  /** `payload`: the default response that was applied. */
+  /** `payload`: the default response, if it was applied. */
   z.object({ ...over, status: z.literal('expired'), payload: z.string().nullable() }),
   z.object({ ...over, status: z.literal('withdrawn') }),
 ]);
@@ -101,12 +101,12 @@ export type PendingApproval = Extract<ApprovalState, { status: 'pending' }>;
 
 const subject = { approval_id: z.string(), execution_id: z.string(), state_name: z.string() } as const;
 
-/** Events of one approval: first ApprovalRequested, last one of the others. */
+/** Events of one approval: ApprovalRequested first, then exactly one of the others. */
 export const approvalEvents = {
   ApprovalRequested: z.object({
     ...subject,
     prompt: z.string(),
-    /** Null: it waits without limit. */
+    /** Null: no time-out. */
     timeout_ms: z.number().nullable(),
     requested_at: z.string(),
   }),
@@ -114,7 +114,7 @@ export const approvalEvents = {
     ...subject,
     payload: z.string(),
     feedback: z.string().nullable(),
-    /** As the caller claims. */
+    /** As claimed by the caller. */
     by: z.string().nullable(),
     /** Subject of the identity that answered. */
     answered_by: z.string().nullable(),

@@ -1,6 +1,6 @@
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { ApprovalState } from './messages.ts';
-/** Where the lists of approvals come from (R2). */
+/** Collection behind the lists of approvals (R2). */
 export const APPROVALS: CollectionSpec = {
   name: 'approvals',
   unique: [],
@@ -16,15 +16,15 @@ export interface ApprovalDocument extends StoredDocument {
   readonly state_name: string;
   readonly prompt: string;
   readonly created_at: string;
-  /** 0: it waits without end. */
+  /** 0: no time-out. */
   readonly timeout_seconds: number;
   readonly resolved_at: string | null;
   readonly payload: string | null;
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees it; absent: every caller of the tenant does. */
   readonly owner?: string;
 }
 
-/** Whole seconds, at least the time that is given; 0 for without end. */
+/** The time in whole seconds, rounded up; 0 for no time-out. */
 export const timeoutSeconds = (timeoutMs: number | null): number =>
   timeoutMs === null ? 0 : Math.ceil(timeoutMs / 1_000);
 

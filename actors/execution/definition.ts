@@ -64,7 +64,7 @@ export const executionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     view: {
       collection: EXECUTIONS.name,
       indexes: EXECUTIONS.indexes,
-      // Those that are pending may have no actor yet.
+      // A pending execution may have no actor yet.
       open: { status: 'running' },
       isInFeed: true,
       isLocated: true,
@@ -85,7 +85,7 @@ const noTools: ToolPolicy = {
 
 export const execution = executionActor({ policy: noTools });
 
-/** States of version 1 lack tools and containers; those of versions 2 to 8 lack only optional fields and kinds. */
+/** States of version 1 have no tools and containers; those of versions 2 to 8 lack only optional fields and kinds. */
 function migrate(state: Json, fromVersion: number): Json {
   if (fromVersion >= 2 || !isJsonObject(state) || state.status === 'pending') return state;
   const counted = { ...state, tool_calls_executed: 0, calls_in_doubt: [] };

@@ -12,7 +12,7 @@ type Request = EffectRequest<keyof typeof executionMessages & string>;
 /** Retries of `model.generate`. The effect itself tries several targets within each attempt. */
 export const MODEL_RETRY = { maxAttempts: 4, initialDelayMs: 1_000, maxDelayMs: 30_000 } as const;
 
-/** The effect of an iteration that has no node loop: the agent's container, its program, or the model. */
+/** The effect of an iteration whose loop does not run in the node: the agent's container, its program, or the model. */
 export function iterationEffect(execution: IdleExecution, prompt: string, now: number): Request {
   const { plan } = execution;
   const timeoutMs = timeLeftMs(execution, now);
@@ -53,7 +53,7 @@ export function iterationEffect(execution: IdleExecution, prompt: string, now: n
   };
 }
 
-/** Time of a new iteration: its own, or what is left of the execution's when that is less. */
+/** Time limit of a new iteration: its own, or the rest of the execution's when that is less. */
 function timeLeftMs({ plan, started_at }: IdleExecution, now: number): number {
   const executionLeftMs = Math.max(1, Date.parse(started_at) + plan.execution_timeout_ms - now);
   return Math.min(plan.iteration_timeout_ms, executionLeftMs);
@@ -93,20 +93,20 @@ function programInput(execution: IdleExecution, program: Program, prompt: string
 }
 
 /**
- * Input of the effect `agent.container`: one iteration of an agent of isolation `docker`. It is `repeatable`: another
- * attempt adopts the container by the effect's id. Progress values: `{container_id}` once it runs, before the bootstrap
+ * Input of the effect `agent.container`: one iteration of an agent of isolation `docker`. It is `repeatable`: another attempt
+ * adopts the container by the effect's id. Progress values: `{container_id}` once the container runs, before the bootstrap
  * begins, and `{text}` chunks of stdout where `stream` is true. Its value has the shape of `program.run`'s: `exit_code`,
  * `stdout`, `stderr`, `stdout_truncated`, `timed_out`, `stopped_by?`, `signal?`.
  *
- * - `image`, `language`, `version`: null where the manifest names none; all null is the node's default image.
- * - `bootstrap_path`: null is the node's own bootstrap, which asks the gateway to generate and prints the final content.
- *   Its printed text is not used: the loop's own answer is the output. With `stream` false no chunk is wanted.
- * - `prompt`: the one argument of the bootstrap.
- * - `env`: as of `program.run` (`secret:NAME`, `config:NAME`, `literal:TEXT`, or text). The effect adds what only its node
- *   knows: SVC_ORCHESTRATOR_URL (with the capability token), SVC_SEAL_ENABLED, SVC_SEAL_GATEWAY_URL.
+ * - `image`, `language`, `version`: null where the manifest names none; all null means the node's default image.
+ * - `bootstrap_path`: null means the node's own bootstrap, which asks the gateway to generate and prints the final content. Its
+ *   printed text is not used: the loop's answer is the output. With `stream` false no chunks are sent.
+ * - `prompt`: the only argument of the bootstrap.
+ * - `env`: as for `program.run` (`secret:NAME`, `config:NAME`, `literal:TEXT`, or text). The effect adds the values that only
+ *   its node knows: SVC_ORCHESTRATOR_URL (with the capability token), SVC_SEAL_ENABLED, SVC_SEAL_GATEWAY_URL.
  * - `network`: `open` only where the manifest allows everything.
- * - `read_only`: the manifest says so: nothing but /tmp can be written, by the bootstrap and by commands in the container.
- * - `mounts`: `create` volumes are made when they are not there; one of them is always at /workspace.
+ * - `read_only`: the bootstrap and the commands in the container can write only to /tmp.
+ * - `mounts`: `create` volumes are created if they are missing; one of the mounts is always at /workspace.
  */
 function containerInput(
   execution: IdleExecution,

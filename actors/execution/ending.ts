@@ -28,13 +28,13 @@ export function completeExecution(
   return end(execution, 'completed', null, endedAt, turn);
 }
 
-/** How an execution ended that did not complete. */
+/** How an execution ended that was not completed. */
 export interface EndError {
-  /** Of the error table. */
+  /** A code of the error table. */
   readonly code: string;
   /** One sentence with the cause. */
   readonly message: string;
-  /** The error of the last iteration, when it is another one. */
+  /** The error of the last iteration, when it differs. */
   readonly cause: string | null;
 }
 
@@ -106,13 +106,13 @@ function end(
   };
 }
 
-/** Stops all that the running execution waits for. Calls that had begun are recorded as `breakOffCalls` says. */
+/** Stops everything that the running execution waits for. Calls that have begun are recorded as `breakOffCalls` says. */
 export function stopWork(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
   for (const wait of waitsOf(phaseOf(running))) stopWait(wait, reason, turn);
   return breakOffCalls(running, reason, turn);
 }
 
-/** Stops what only the inner loop waits for. Its program has ended, or continues without the loop. */
+/** Stops everything that only the inner loop waits for. Its program has ended, or continues without the loop. */
 export function stopCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
   const { loop } = running.current;
   for (const wait of loop === undefined ? [] : waitsOfLoop(loop)) stopWait(wait, reason, turn);
@@ -147,7 +147,7 @@ export function endOfIteration({ started_at, updated_at, plan, iteration_count }
 const MARGIN_MS = 5_000;
 
 /**
- * Time of a judge: the manifest's, but less than what is left of the iteration, so that a judge that hangs is dropped
+ * Time limit of a judge: the manifest's, or less, so that it ends before the iteration does and a judge that hangs is dropped
  * or skipped before the iteration itself times out.
  */
 export function judgeTimeoutMs(running: RunningExecution, askedMs: number, now: number): number {

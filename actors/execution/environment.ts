@@ -6,9 +6,9 @@ import { usesWorkspace, WORKSPACE, wantsTools } from './plan.ts';
 import type { IdleExecution } from './state.ts';
 
 /**
- * The volumes of an execution: its tools, its program, its container and its validators all use these. When something
- * besides a program needs files, the execution has a workspace of its own with the id of the execution, unless its
- * workflow mounts a volume there (W5). Volumes of this run alone are created on first use.
+ * The volumes of an execution, shared by its tools, program, container and validators. When anything besides a program needs
+ * files, the execution has its own workspace with the id of the execution, unless its workflow mounts a volume there (W5).
+ * Volumes that only this run uses are created on first use.
  */
 export function mountsOf(execution: IdleExecution): ToolMount[] {
   const { mounts = [], workflow_execution_id: parent, execution_id, plan } = execution;
@@ -22,8 +22,8 @@ export function mountsOf(execution: IdleExecution): ToolMount[] {
 const DEFAULT_CONTEXT = 'svc-system-agent-runtime';
 
 /**
- * Environment variables of a program or container (W26). The effect that starts it adds what only its node knows: its
- * addresses and the execution's capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL).
+ * Environment variables of a program or container (W26). The effect that starts it adds the values that only its node knows:
+ * its addresses and the execution's capability token (SVC_ORCHESTRATOR_URL, SVC_SEAL_GATEWAY_URL).
  */
 export function nodeEnvironment(execution: IdleExecution): Record<string, string> {
   const { plan } = execution;
@@ -42,7 +42,7 @@ export function nodeEnvironment(execution: IdleExecution): Record<string, string
   };
 }
 
-/** Text that must not be read as a reference (S3), cut to what an environment variable can hold. */
+/** Text that must not be read as a reference (S3), cut to the size limit of an environment variable. */
 function literal(text: string): string {
   const bounded = keepHead(argument(text), Math.floor(LIMITS.environmentTextBytes / 3));
   return /^(env|secret|config|literal):/.test(bounded) ? `literal:${bounded}` : bounded;

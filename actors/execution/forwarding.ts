@@ -3,16 +3,13 @@ import type { ExecutionTurn, Start } from './messages.ts';
 import type { Forwarded, IdleExecution, RunningExecution } from './state.ts';
 import { nothingStreamed } from './streamed.ts';
 
-/** Annotation: whether another worker does a run whose worker was lost (`retry`), or the run fails (`fail`). */
+/** Annotation: when the worker of a run is lost, another worker repeats it (`retry`), or the run fails (`fail`). */
 const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
-/**
- * Attempts to find a worker. They end before the execution's own time-out does only for runs of more than a quarter of an
- * hour.
- */
+/** Attempts to find a worker. They run out before the execution's time-out only if that is over a quarter of an hour. */
 const RETRY = { maxAttempts: 100, initialDelayMs: 500, maxDelayMs: 20_000 } as const;
 
-/** What a run begins with that a worker outside of the fleet does. */
+/** The part of a new run's state that sends it to a worker outside of the fleet. */
 export const forwardedBy = ({ metadata }: Start['manifest'], tags: readonly string[]): Forwarded => ({
   tags: [...tags],
   on_lost: metadata.annotations[ON_IN_DOUBT] === 'fail' ? 'fail' : 'retry',
@@ -23,8 +20,8 @@ export const forwardedBy = ({ metadata }: Start['manifest'], tags: readonly stri
 });
 
 /**
- * Asks for a worker that does the run. The effect is `once`: a worker that was lost may have done something, so another
- * one does the run only when the policy says so.
+ * Requests a worker for the run. The effect is `once`: a lost worker may have acted, so another one repeats the run only when
+ * the policy allows it.
  */
 export function forwardExecution(
   execution: IdleExecution,

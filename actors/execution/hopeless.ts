@@ -17,8 +17,8 @@ const HOPELESS: ReadonlySet<string> = new Set([
 
 export const isHopeless = (code: string): boolean => HOPELESS.has(code);
 
-/** Depend on what is judged: the next output may be another one. */
+/** Depend on the judged output: the next one may pass. */
 const OF_THE_INPUT: ReadonlySet<string> = new Set(['invalid_argument', 'payload_too_large']);
 
-/** Failures of a judge that no further attempt can fix, whatever it is asked to judge. */
+/** Whether no further attempt can fix this failure of a judge, whatever its input. */
 export const isHopelessJudge = (code: string): boolean => isHopeless(code) && !OF_THE_INPUT.has(code);

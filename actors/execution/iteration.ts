@@ -40,7 +40,7 @@ export function beginIteration(idle: IdleExecution, turn: ExecutionTurn): Runnin
   return askIteration(execution, prompt, turn);
 }
 
-/** Asks for the iteration's first effect. */
+/** Requests the iteration's first effect. */
 export function askIteration(execution: IdleExecution, prompt: string, turn: ExecutionTurn): RunningExecution {
   const current = { effect_id: '', in_doubt: 0, streamed: nothingStreamed };
   if (runsInNode(execution.plan) && wantsTools(execution.plan)) {
@@ -94,7 +94,7 @@ export function rejectIteration(
   return askForHints(closed, codeDiff, turn) ?? refineIteration(closed, codeDiff, turn);
 }
 
-/** The iteration took too long: its timer fired, or its runner stopped the program at the same limit. */
+/** The iteration timed out: by its timer, or because its runner stopped the program at the same limit. */
 export function timeIterationOut(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const message = `the iteration took longer than ${running.plan.iteration_timeout_ms} ms${stillJudged(running)}`;
   return rejectIteration(running, { error_type: 'iteration_timed_out', message }, turn);
@@ -131,8 +131,8 @@ export function beginOrFail(idle: IdleExecution, turn: ExecutionTurn): Execution
 }
 
 /**
- * Ends the execution while it runs. An open iteration is closed first, so that none stays open on the stream. An
- * execution whose output was accepted completes.
+ * Ends the execution while it runs. An open iteration is closed first, so that none stays open on the stream. An execution
+ * whose output was accepted already completes.
  */
 export function abandonIteration(
   running: RunningExecution,
@@ -166,7 +166,7 @@ export function closeIteration(
     error: { error_type: failure.error_type, message, stacktrace: failure.stacktrace },
     failed_at: new Date(turn.now).toISOString(),
   });
-  // An iteration that ends while it is judged has a result already.
+  // An iteration that ends while it is judged already has a result.
   const { result, verdicts = [] } = running.current.judging ?? {};
   const output = failure.output ?? result?.stdout ?? null;
   return {

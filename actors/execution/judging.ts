@@ -24,8 +24,8 @@ interface Judged {
 }
 
 /**
- * Runs the validators that are left, in order. Those that need nothing else are decided here; at the first that needs a
- * judge, files or a script, these are asked for, and the verdict continues here. A judge is asked once an iteration (W27).
+ * Runs the remaining validators in order. Those that need only the result are decided here; the first that needs a judge, files
+ * or a script requests them, and its verdict continues here. A judge is asked once per iteration (W27).
  */
 export function validateFrom(running: RunningExecution, judged: Judged, turn: ExecutionTurn): ExecutionState {
   const { validators } = running.plan;
@@ -43,7 +43,7 @@ export function validateFrom(running: RunningExecution, judged: Judged, turn: Ex
   return ask(running, next, { result, verdicts }, turn);
 }
 
-/** The verdict that was asked for, or why there is none; the validators after it go on. */
+/** Takes the requested verdict, or the reason why there is none, and continues with the next validators. */
 export function takeVerdict(
   running: RunningExecution,
   judged: Judged,
@@ -112,10 +112,7 @@ function askModel(
 
 const STDERR_CHARS = 4 * 1024;
 
-/**
- * Input of a judge agent: JSON with the fields of W27. The output is never cut: a judge that sees half of it would
- * judge something else.
- */
+/** Input of a judge agent: JSON with the fields of W27. The output is never cut, so that the judge sees all of it. */
 function judgeInput(running: RunningExecution, check: PanelCheck, result: IterationResult): string {
   const input: JsonObject = {
     task: keepHead(renderTask(running, running.iteration_count), LIMITS.judgeTaskChars),
@@ -152,8 +149,8 @@ const ANSWER = `Answer with one JSON object and nothing else:
 {"score": 0.0 to 1.0, "confidence": 0.0 to 1.0, "reasoning": "what is good, and what must change"}`;
 
 /**
- * Prompt of a model as a judge: the manifest's or the default one, and the form of the answer. The criteria of the
- * object form are the agent's instruction. Throws as `renderTemplate`.
+ * Prompt of a model as a judge: the manifest's or the default one, and the format of the answer. The criteria of the object
+ * form are the agent's instruction. Throws as `renderTemplate`.
  */
 function judgePrompt({ plan }: RunningExecution, { prompt }: ModelCheck, result: IterationResult): string {
   const variables = {
@@ -165,9 +162,7 @@ function judgePrompt({ plan }: RunningExecution, { prompt }: ModelCheck, result:
   return `${renderTemplate(prompt ?? DEFAULT_PROMPT, variables, LIMITS.modelPromptBytes)}\n\n${ANSWER}`;
 }
 
-/**
- * Passed when score and confidence reach what the manifest asks for; else the next prompt shows what the judges wrote.
- */
+/** Passes when score and confidence reach the manifest's minimums; otherwise the next prompt shows the judges' reasoning. */
 export function panelVerdict(check: PanelCheck, panel: PanelConcluded): Verdict {
   const { consensus, status, error, individual_results: results, agents } = panel;
   const validator = nameOf(check);
@@ -186,7 +181,7 @@ export function panelVerdict(check: PanelCheck, panel: PanelConcluded): Verdict 
   return { validator, passed: false, score, reason: bounded([lacks, ...said].join('\n')) };
 }
 
-/** The same for a model. An answer that is not a judge's output is no verdict. */
+/** The same for a model. An answer that is not in the format of a judge is no verdict. */
 export function modelVerdict(check: ModelCheck, said: ReadJudge): Verdict {
   const validator = nameOf(check);
   if (!said.ok) return { validator, passed: false, score: 0, reason: bounded(`no verdict: ${said.reason}`) };
@@ -210,8 +205,8 @@ const figure = (value: number): string => String(Math.round(value * 1_000) / 1_0
 const bounded = (reason: string): string => keepHead(reason, LIMITS.keptVerdictChars);
 
 /**
- * Convenes a panel for a result or a proposed tool call; returns the panel's id. Throws `failed_precondition` when its
- * judges would run too deep, `payload_too_large` when the input is too long for a judge.
+ * Convenes a panel for a result or a proposed tool call; returns the panel's id. Throws `failed_precondition` when its judges
+ * would exceed the maximum depth, `payload_too_large` when the input is too long for a judge.
  */
 export function conveneJudges(
   running: RunningExecution,
@@ -235,7 +230,7 @@ export function conveneJudges(
       strategy,
       threshold,
       min_judges_required,
-      // With one judge the confidence is its own.
+      // With one judge the confidence is that judge's.
       confidence_weighting:
         check.type === 'semantic'
           ? { agreement_factor: 0, self_confidence_factor: 1 }

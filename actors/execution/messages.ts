@@ -16,7 +16,10 @@ import { type Mount, Mounts, SecurityPolicy } from './plan.ts';
 import type { ExecutionState, IdleExecution } from './state.ts';
 import type { ExecutionUpdate } from './update.ts';
 
-/** The parts that a plan is made of, only to be looked at. The catalog validated the whole manifest when it was deployed. */
+/**
+ * The parts of a manifest that plans are made of, checked in shape only: the catalog validated the whole manifest at
+ * deployment.
+ */
 const manifestShape = z.object({
   metadata: z.object({ name: z.string(), version: z.string(), annotations: z.record(z.string(), z.string()) }),
   spec: z.object({
@@ -33,12 +36,13 @@ const manifestShape = z.object({
 const id = z.string().min(1).max(128);
 
 /**
- * Starts an execution; the only message that creates one. The same id again gets the same answer and starts nothing.
+ * Starts an execution; only this message and `Fork` create one. Starting again under the same id gets the same answer and
+ * starts nothing.
  */
 export const Start = z.object({
   execution_id: id,
   agent_id: id,
-  /** Normalised manifest of the agent, as the catalog keeps it. */
+  /** Normalised manifest of the agent, as the catalog stores it. */
   manifest: z.custom<AgentManifest>(
     (value) => manifestShape.safeParse(value).success,
     'expected a normalised agent manifest',
@@ -50,29 +54,29 @@ export const Start = z.object({
   workflow_execution_id: id.optional(),
   labels: RunLabels.optional(),
   mounts: Mounts.optional(),
-  /** Actor that is sent an `ExecutionUpdate` when it has started and when it has ended. */
+  /** The actor that gets an `ExecutionUpdate` when the execution starts and when it ends. */
   notify: Notify.optional(),
-  /** How many executions are above it: 0 unless it is a judge (W27). */
+  /** Number of executions above it: 0 unless it is a judge (W27). */
   depth: z.number().int().min(0).max(100).optional(),
-  /** Set when no member of the fleet has its tags, and a registered worker outside of it does the run (P4). */
+  /** Set when no member of the fleet has its tags, so that a registered worker outside of the fleet runs it (P4). */
   forward: z.object({ tags: z.array(z.string().max(256)).min(1).max(100) }).optional(),
   /** Whether verdicts of its judges are read inside prose; absent in starts of earlier versions. */
   in_prose: z.boolean().optional(),
   /** `RUN_RULES` of the sender; absent in starts of earlier versions. */
   rules: z.number().int().optional(),
-  /** Hash of what a controller forwarded, so that another request under the same id is seen as another one. */
+  /** Hash of the request that a controller forwarded, so that a different request under the same id is detected. */
   request_hash: z.string().max(128).optional(),
 });
 
 export type Start = z.output<typeof Start>;
 
 /**
- * Creates a fork of another execution, instead of `Start`: it goes on from the state that the message carries. The
- * fields of a start are the values that it goes on with.
+ * Creates a fork of another execution, instead of `Start`: it continues from the state in the message. The fields of a start
+ * are the values with which it continues.
  */
 export const Fork = Start.extend({
   work: ForkedWork,
-  /** What differs from the original. What waits and depends on it is asked again with the new values. */
+  /** The parts that differ from the original. Open requests that depend on them are repeated with the new values. */
   changed: z.array(z.enum(['input', 'manifest'])).max(2),
 });
 
@@ -81,7 +85,7 @@ export type Fork = z.output<typeof Fork>;
 const GenerateMessage = z.object({
   agent_id: id,
   iteration_number: z.number().int(),
-  /** Empty: the manifest's model. */
+  /** Empty: the alias in the manifest. */
   model_alias: z.string().max(200),
   /** Empty, and no messages: the prompt of the iteration. */
   prompt: z.string(),
@@ -93,7 +97,7 @@ export type Generate = z.output<typeof GenerateMessage>;
 const DispatchEndedMessage = z.object({
   dispatch_id: id,
   exit_code: z.number().int(),
-  /** Only the end of each when the whole result is stored. */
+  /** Only the end of each text when the whole result is stored. */
   stdout: z.string(),
   stderr: z.string(),
   duration_ms: z.number().nonnegative(),
@@ -108,9 +112,7 @@ const AttestMessage = z.object({ session_id: id, agent_id: id, container_id: id 
 
 export type Attest = z.output<typeof AttestMessage>;
 
-/**
- * Messages of an execution. `AWAITED` in phase.ts says where each is awaited; late and repeated ones change nothing.
- */
+/** Messages of an execution. `AWAITED` in phase.ts defines where each is awaited; late and repeated ones change nothing. */
 export const executionMessages = {
   Start,
   Fork,
@@ -129,9 +131,9 @@ export const executionMessages = {
   WorkerEnded: EffectResult,
   /** A judge panel has ended. The name is stored in requests (`notify.as`), so it stays. */
   PanelWord: PanelConcluded,
-  /** Answer of a model that was asked as a judge. */
+  /** Answer of a model that was asked to judge. */
   ModelJudged: EffectResult,
-  /** Files that a validator looks at were read, or could not be. */
+  /** Files that a validator checks were read, or could not be. */
   FilesRead: EffectResult,
   /** The script of a validator has ended, or could not be run. */
   ScriptEnded: EffectResult,
@@ -155,7 +157,7 @@ export const executionMessages = {
 export type ExecutionTurn = Turn<typeof executionEvents, typeof executionMessages>;
 
 export interface StartExecution {
-  /** UUID; made by the transport so that a retried call starts one execution. */
+  /** UUID; made by the transport, so that a retried call starts one execution. */
   readonly executionId: string;
   readonly agentId: string;
   readonly manifest: AgentManifest;
@@ -165,26 +167,26 @@ export interface StartExecution {
   /** gRPC SecurityPolicy as JSON (snake_case). It narrows the manifest's security. */
   readonly securityPolicy?: JsonObject;
   readonly workflowExecutionId?: string;
-  /** By which lists filter. */
+  /** Lists filter by these. */
   readonly labels?: RunLabels;
-  /** Volumes of the workflow, and the paths where the execution finds them. */
+  /** Volumes of the workflow, and their paths in the execution. */
   readonly mounts?: readonly Mount[];
-  /** For parents: never taken from a caller's request. */
+  /** Set by parents only, never from a caller's request. */
   readonly notify?: Notify;
-  /** For parents: how many executions are above it. Default 0. */
+  /** Set by parents: number of executions above it. Default 0. */
   readonly depth?: number;
   readonly identity: Identity;
-  /** Start it on the node that receives the request (G29, P4). */
+  /** Start on the node that receives the request (G29, P4). */
   readonly here?: boolean;
-  /** Hash of the request; kept with the execution. */
+  /** Hash of the request; stored in the execution. */
   readonly requestHash?: string;
-  /** A registered worker outside of the fleet does it: no member has these tags. */
+  /** A registered worker outside of the fleet runs it: no member has these tags. */
   readonly forward?: { readonly tags: readonly string[] };
-  /** It begins as a fork of another execution. */
+  /** Start as a fork of another execution. */
   readonly fork?: Pick<Fork, 'work' | 'changed'>;
 }
 
-/** Payload of the message Start. It is not copied: it becomes text at once, and members that are undefined are not in that. */
+/** Payload of the message Start. It is not copied: it is serialised at once, which drops undefined members. */
 export function startPayload(request: StartExecution): JsonObject {
   return jsonObjectField.parse({
     execution_id: request.executionId,
@@ -208,7 +210,7 @@ export function startPayload(request: StartExecution): JsonObject {
 
 type Change = Pick<ExecutionUpdate, 'status' | 'output' | 'reason' | 'score'>;
 
-/** Sends an update to the actor that the start named in `notify`, if it named one. */
+/** Sends an update to the actor that the start named in `notify`, if any. */
 export function notifyParent(execution: IdleExecution, change: Change, turn: ExecutionTurn): void {
   const { notify } = execution;
   if (notify === undefined) return;
@@ -223,9 +225,7 @@ export function notifyParent(execution: IdleExecution, change: Change, turn: Exe
   turn.tell(notify.to, notify.as, update);
 }
 
-/**
- * The actor that is sent its updates, or the workflow run that it was started for; null when it was started on its own.
- */
+/** The actor that gets its updates, or the workflow run that started it; null when a caller started it. */
 export function parentOf(state: ExecutionState, { tenant }: { readonly tenant: string }): Address | null {
   if (state.status === 'pending') return null;
   const { notify, workflow_execution_id } = state;

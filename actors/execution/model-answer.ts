@@ -7,15 +7,15 @@ export const ModelAnswer = z.object({
   tool_calls: z.array(z.unknown()).default([]),
   finish_reason: z.string().default('stop'),
   usage: Usage.partial().default({}),
-  /** Blob with the messages of the question. */
+  /** Blob with the messages of the request. */
   aside: z.object({ ref: z.string(), messages: z.number().int(), bytes: z.number().int() }).optional(),
 });
 export type ModelAnswer = z.output<typeof ModelAnswer>;
 
-/** Finish reasons that mean that the text is not an answer, in the spellings of the providers. */
+/** Finish reasons of texts that are not an answer, in the spellings of the providers. */
 const NO_ANSWER: ReadonlySet<string> = new Set(['error', 'content-filter', 'content_filter']);
 
-/** Why the text is not an answer; null when it is. */
+/** The reason why the text is not an answer; null when it is one. */
 export function noAnswer({ tool_calls, finish_reason }: ModelAnswer): { error_type: string; message: string } | null {
   if (tool_calls.length > 0) {
     const message = `the model asked for ${tool_calls.length} tool call(s), but no tools were offered`;

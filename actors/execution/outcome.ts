@@ -15,7 +15,7 @@ import { deathsInARow, type ExecutionState, progressOf, type RunningExecution } 
 import { expectRepeat, takeChunk } from './streamed.ts';
 import type { IterationResult } from './validators/json-schema.ts';
 
-/** Validates a result. Without validators only a program that exits with 0 is accepted (W23). */
+/** Validates a result. Without validators a model's result is accepted, and a program's if it exits with 0 (W23). */
 export function judgeResult(running: RunningExecution, result: IterationResult, turn: ExecutionTurn): ExecutionState {
   if (Buffer.byteLength(result.stdout) > LIMITS.outputBytes) {
     const message = `the output has more than ${LIMITS.outputBytes} bytes`;
@@ -24,7 +24,7 @@ export function judgeResult(running: RunningExecution, result: IterationResult, 
   return validateFrom(running, { result: { ...result, ...toolsOf(running) }, verdicts: [] }, turn);
 }
 
-/** Successful tools, for `tool_call` validators; without one of those nothing is stored. */
+/** Successful tools, for `tool_call` validators; nothing is stored if there is no such validator. */
 function toolsOf({ plan, tool_history }: RunningExecution): Pick<IterationResult, 'tools'> {
   if (!plan.validators.some(({ type }) => type === 'tool_call')) return {};
   return { tools: tool_history.filter(({ status }) => status === 'succeeded').map(({ tool }) => tool) };
@@ -38,7 +38,7 @@ export const failureOf = (outcome: NotDone): IterationFailure =>
     ? { error_type: outcome.code, message: outcome.message }
     : { error_type: 'in_doubt', message: 'its node died while it was asked' };
 
-/** The effect of the iteration, its program or its model, ended without a value. */
+/** The iteration's effect, a program or a model, ended without a value. */
 export function effectFailed(running: RunningExecution, outcome: NotDone, turn: ExecutionTurn): ExecutionState {
   if (outcome.kind === 'in_doubt') return inDoubt(running, turn);
   const failure: IterationFailure = { error_type: outcome.code, message: outcome.message };
@@ -65,9 +65,8 @@ export function stream(running: RunningExecution, attempt: number, text: string,
 const UNREPEATED = 'the program had started when its node died; it was not repeated';
 
 /**
- * The effect had started when its node died, so it is unknown whether it acted (E2). An iteration may be repeated as a
- * whole, so by default the effect is asked for again and counted in the state; `svc.dev/on-in-doubt: fail` fails the
- * iteration.
+ * The effect had started when its node died, so it is unknown whether it acted (E2). An iteration may be repeated as a whole,
+ * so by default the effect is requested again and counted in the state; with `svc.dev/on-in-doubt: fail` the iteration fails.
  */
 function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { current, plan } = running;
@@ -93,7 +92,7 @@ function inDoubt(running: RunningExecution, turn: ExecutionTurn): ExecutionState
   };
 }
 
-/** Why it is not repeated again; null when it may be. */
+/** The reason why it is not repeated again; null when it may be. */
 function givenUp({ in_doubt }: RunningExecution['current'], inARow: number): string | null {
   if (inARow > LIMITS.inDoubtRepeats) {
     return `its node died ${inARow} times in a row while the program ran and got no further; it was not repeated again`;
@@ -102,7 +101,7 @@ function givenUp({ in_doubt }: RunningExecution['current'], inARow: number): str
   return `its node died ${in_doubt + 1} times while the program ran; it was not repeated again`;
 }
 
-/** The model has answered without asking for tools: the result of the iteration, or of what a bootstrap asked. */
+/** The model has answered without requesting tools: the result of the iteration, or the answer to the bootstrap. */
 export function finishLoop(running: RunningExecution, content: string, turn: ExecutionTurn): ExecutionState {
   const { loop, ...current } = running.current;
   if (loop?.by !== 'gateway') {
@@ -116,7 +115,7 @@ export function finishLoop(running: RunningExecution, content: string, turn: Exe
   return withLoop(running, { phase: 'final', effect_id: null, calls: [], messages });
 }
 
-/** The loop cannot go on, so the iteration has failed. A bootstrap of the agent's own gets the error and decides itself. */
+/** The loop cannot continue, so the iteration has failed. An agent's own bootstrap gets the error and decides itself. */
 export function failLoop(running: RunningExecution, failure: IterationFailure, turn: ExecutionTurn): ExecutionState {
   if (hasOwnBootstrap(running.plan)) {
     const stopped = stopCalls(running, failure.message, turn);

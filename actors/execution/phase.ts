@@ -5,23 +5,23 @@ import { runsInNode } from './plan.ts';
 import type { ExecutionState, Forwarded, Judging, RunningExecution } from './state.ts';
 
 /**
- * What a running execution is doing: exactly one of these. It is derived from `current`, so that the stored fields stay
- * the ones that earlier versions wrote.
+ * The present activity of a running execution, exactly one of these. It is derived from `current`, so that the stored fields
+ * stay those of earlier versions.
  */
 export type Phase =
   /** The model is asked once for the whole output: an agent without tools. */
   | { readonly kind: 'model'; readonly effect_id: string }
-  /** A program or a container runs. `loop`: the inner loop that its bootstrap asked for; null until it asks. */
+  /** A program or a container runs. `loop`: the inner loop that its bootstrap requested; null before that. */
   | { readonly kind: 'program'; readonly effect_id: string; readonly loop: Loop | null }
   /** The inner loop of an agent with tools whose loop the node drives. */
   | { readonly kind: 'loop'; readonly loop: Loop }
   /** The iteration has a result, which a panel, a model, or an effect on its workspace judges. */
   | { readonly kind: 'judging'; readonly judging: Judging }
-  /** A worker outside of the fleet's store does the run. */
+  /** A worker outside of the fleet's store runs it. */
   | { readonly kind: 'worker'; readonly effect_id: string; readonly forwarded: Forwarded }
   /** No iteration has begun: files and URLs of `spec.context` are read. */
   | { readonly kind: 'context'; readonly effect_id: string }
-  /** No iteration is open: learned patterns are queried, or the one of this execution is stored. */
+  /** No iteration is open: learned patterns are queried, or the execution's own pattern is stored. */
   | { readonly kind: 'memory'; readonly memory: MemoryWait };
 
 export function phaseOf({ current, plan }: RunningExecution): Phase {
@@ -34,7 +34,7 @@ export function phaseOf({ current, plan }: RunningExecution): Phase {
   return loop === undefined ? { kind: 'model', effect_id } : { kind: 'loop', loop };
 }
 
-/** One thing that a phase waits for. `id` is the id that the answer carries. */
+/** One thing that a phase waits for. The answer carries the same `id`. */
 export type Wait =
   | { readonly kind: 'model'; readonly id: string }
   | { readonly kind: 'program'; readonly id: string }
@@ -52,7 +52,7 @@ export type Wait =
   | { readonly kind: 'hints'; readonly id: string; readonly memory: Extract<MemoryWait, { for: 'hints' }> }
   | { readonly kind: 'store'; readonly id: string; readonly memory: Extract<MemoryWait, { for: 'stored' }> };
 
-/** All that a phase waits for: a program and the loop of its bootstrap at once, and the calls of one turn. */
+/** Everything that a phase waits for: a program and also the loop of its bootstrap, or all calls of one turn. */
 export function waitsOf(phase: Phase): Wait[] {
   switch (phase.kind) {
     case 'model':
@@ -93,7 +93,7 @@ function waitsOfCall(call: LoopCall): Wait[] {
   return [];
 }
 
-/** Where an execution may be when a message arrives. */
+/** Stage of an execution when a message arrives. */
 export type Place = 'pending' | Wait['kind'] | 'ended';
 
 export function placesOf(state: ExecutionState): Place[] {
@@ -118,11 +118,11 @@ const ITERATION = [
 ] as const;
 
 /**
- * Where each message is awaited; README.md shows the table. Anywhere else the message of an effect, a timer or another
- * actor changes nothing, and a message that a client asks is refused.
+ * Stages in which each message is awaited; README.md shows the table. At any other stage the message of an effect, a timer or
+ * another actor changes nothing, and a client's message is refused.
  */
 export const AWAITED = {
-  /** Answered the same everywhere; it begins the execution only here. */
+  /** Answered the same at every stage; it begins the execution only in this one. */
   Start: ['pending'],
   Fork: ['pending'],
   /** Not while the pattern is stored: the output is accepted already. */
@@ -156,10 +156,7 @@ type WaitFor<M extends MessageName> = Extract<Wait, { readonly kind: (typeof AWA
 const isFor = <M extends MessageName>(wait: Wait, message: M): wait is WaitFor<M> =>
   AWAITED[message].some((place) => place === wait.kind);
 
-/**
- * The wait that an answer ends; null when the answer is not awaited: it is late, repeated, or meant for another
- * iteration.
- */
+/** The wait that an answer ends; null when the answer is not awaited: it is late, repeated, or belongs to another iteration. */
 export function awaited<M extends MessageName>(
   state: ExecutionState,
   message: M,
@@ -170,21 +167,23 @@ export function awaited<M extends MessageName>(
   return wait === undefined ? null : { running: state, wait };
 }
 
-/** The running execution, if it accepts this timer or question, which names no wait; else null. */
+/** The running execution, if it accepts this timer or request, which names no wait; otherwise null. */
 export function taking(state: ExecutionState, message: MessageName): RunningExecution | null {
   if (state.status !== 'running') return null;
   const awaiting: readonly Place[] = AWAITED[message];
   return placesOf(state).every((place) => awaiting.includes(place)) ? state : null;
 }
 
-/** Refuses what a client asks of an execution that does not run. */
+/** Refuses a client's request to an execution that does not run. */
 export function runningOf(state: ExecutionState, turn: ExecutionTurn): RunningExecution {
   if (state.status === 'pending') return turn.refuse('not_found', 'execution not found');
   if (state.status !== 'running') return turn.refuse('failed_precondition', `the execution is ${state.status} already`);
   return state;
 }
 
-/** The inner loop that goes on, or has ended and whose bootstrap goes on. Only for what a loop waited for. */
+/**
+ * The inner loop that continues, or that has ended while its bootstrap continues. Call it only for messages that a loop awaits.
+ */
 export function loopOf(running: RunningExecution): Loop {
   const { loop } = running.current;
   if (loop === undefined) throw new Error('the running iteration has no inner loop');

@@ -14,8 +14,8 @@ import { checkJsonSchema, checkPattern } from './validators/json-schema.ts';
 const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
 /**
- * The plan of a manifest. Throws `unsupported_isolation` or `invalid_manifest` with the path in the
- * manifest, so that nothing starts that cannot end well.
+ * The plan of a manifest. Throws `unsupported_isolation` or `invalid_manifest` with the path in the manifest, so that an
+ * execution which must fail does not start.
  */
 export function planExecution(manifest: AgentManifest, policy: SecurityPolicy): ExecutionPlan {
   const { spec, metadata } = manifest;
@@ -73,8 +73,8 @@ const isOpen = (network: ExecutionPlan['tools']['network']): boolean =>
   network?.mode === 'allow' && network.allowlist.length === 0 && network.denylist.length === 0;
 
 /**
- * Isolation `process` is not a sandbox: rules that it cannot enforce are refused, never ignored. A container with a
- * list of domains has no network at all, but its program sees all of its mounts.
+ * Isolation `process` is not a sandbox: rules that it cannot enforce are refused, never ignored. A container with a list of
+ * domains has no network at all, but its program sees all of its mounts.
  */
 function refuseUnenforceable(policy: SecurityPolicy, inContainer: boolean): void {
   for (const field of ['network_policy', 'filesystem_policy'] as const) {
@@ -128,7 +128,7 @@ type Files = AgentManifest['spec']['security']['filesystem'];
 
 type Lists = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** A policy never widens: allowed domains are those that both allow, blocked ones are added. */
+/** A policy never widens: domains are allowed if both lists allow them; blocked domains are added. */
 function narrowNetwork({ mode, allowlist, denylist }: Network, policy: Lists): Network {
   const { allowed_domains: allowed = [], blocked_domains: blocked = [] } = policy;
   const deny = [...new Set([...denylist, ...blocked])];
@@ -139,7 +139,7 @@ function narrowNetwork({ mode, allowlist, denylist }: Network, policy: Lists): N
   return { mode: 'deny', allowlist: both, denylist: deny };
 }
 
-/** An empty list leaves the choice to the security context, so "nothing" needs a pattern that matches nothing. */
+/** With an empty list the security context decides, so "nothing" needs a pattern that matches nothing. */
 const NOTHING = '/.nothing-is-allowed';
 
 function narrowFiles({ read, write, read_only }: Files, policy: Lists): Files {
@@ -152,7 +152,7 @@ function narrowFiles({ read, write, read_only }: Files, policy: Lists): Files {
   return { read: both(read, policy.read_paths), write: both(write, policy.write_paths), read_only };
 }
 
-/** The narrower of each pair in which one covers the other. */
+/** The narrower pattern of each pair in which one covers the other. */
 function intersect(
   own: readonly string[],
   given: readonly string[],
@@ -164,7 +164,7 @@ function intersect(
   return [...new Set(kept)];
 }
 
-/** Exact or a sub-domain at a label boundary (W33); `*.x` covers what is below `x`. */
+/** Exact or a sub-domain at a label boundary (W33); `*.x` covers the sub-domains of `x`. */
 function coversDomain(wide: string, narrow: string): boolean {
   const [a, b] = [wide.toLowerCase(), narrow.toLowerCase()];
   if (a === b) return true;
@@ -172,7 +172,7 @@ function coversDomain(wide: string, narrow: string): boolean {
   return isBelow && !a.includes('/') && !/^[0-9.]+$/.test(a);
 }
 
-/** `/x/**` covers `/x` and all below it (W5); any other pattern covers only itself. */
+/** `/x/**` covers `/x` and everything below it (W5); any other pattern covers only itself. */
 function coversPath(wide: string, narrow: string): boolean {
   if (wide === narrow || wide === '/**') return true;
   if (!wide.endsWith('/**')) return false;
@@ -225,7 +225,7 @@ function schemaCheck(validator: Of<'json_schema'>, path: string): ResultValidato
   return { type: 'file_schema', schema, target_path: target, min_score };
 }
 
-/** A deploy refuses what this refuses; a manifest that an earlier version stored may have it. */
+/** Deployment refuses such paths too; a manifest that an earlier version stored may have one. */
 function fileAt(path: string, given: string, inImage = false): string {
   const file = workspaceFile(given, { inImage });
   if (file !== null) return file;
@@ -255,24 +255,24 @@ function panelCheck(validator: Of<'semantic' | 'multi_judge'>): PanelCheck {
     type: 'multi_judge',
     ...check,
     ...{ judges, consensus, min_judges_required },
-    // Both bound the confidence of the consensus, which counts agreement.
+    // Both limit the confidence of the consensus, which measures agreement.
     min_confidence: Math.max(min_confidence, min_agreement_confidence),
   };
 }
 
-/** What the node that receives a start offers to executions. */
+/** Isolation and runtimes that the node which receives a start offers to executions. */
 export interface NodeOffer {
-  /** What `isolation: inherit` means here. */
+  /** The isolation that `inherit` stands for on this node. */
   readonly isolation: AgentManifest['spec']['runtime']['isolation'];
-  /** Languages and versions that agents may name here. Default: the table that ships with the product. */
+  /** Languages and versions that agents may use. Default: the table of the product. */
   readonly runtimes?: RuntimeTable;
   /** Called at each start with a deprecated runtime. */
   readonly onDeprecated?: (start: Pick<StartExecution, 'agentId' | 'executionId'>, runtime: Runtime) => void;
 }
 
 /**
- * The manifest with the node's choices filled in. Throws `unsupported_runtime`, which lists the known ones, for a
- * language or version that the node's table lacks (W41).
+ * The manifest with the node's choices filled in. Throws `unsupported_runtime`, with the known ones, for a language or version
+ * that the node's table lacks (W41).
  */
 export function fitToNode(
   start: StartExecution,

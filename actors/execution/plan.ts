@@ -46,7 +46,7 @@ const ModelCheck = z.object({
   prompt: z.string().nullable(),
   min_score: z.number(),
   timeout_ms: z.number().int().positive(),
-  /** Whether the result passes or fails when the model cannot be asked. */
+  /** Result of the check when the model cannot be asked: passed or failed. */
   fallback: z.enum(['skip', 'fail']),
 });
 
@@ -54,14 +54,14 @@ export type ModelCheck = z.infer<typeof ModelCheck>;
 
 const filePath = z.string().startsWith('/');
 
-/** Looks at files of the workspace, which an effect reads. Paths are absolute. */
+/** Checks files of the workspace, which an effect reads. Paths are absolute. */
 const FileCheck = z.discriminatedUnion('type', [
   z.object({ type: z.literal('file_regex'), pattern: z.string(), path: filePath, min_score: z.number() }),
   z.object({
     type: z.literal('file_schema'),
     /** The schema, or the file that has it. */
     schema: z.union([z.record(z.string(), z.json()), filePath]),
-    /** Null: the output is checked. */
+    /** Null: the output is checked instead. */
     target_path: filePath.nullable(),
     min_score: z.number(),
   }),
@@ -91,7 +91,7 @@ export const ResultValidator = z.discriminatedUnion('type', [
 
 export type ResultValidator = z.infer<typeof ResultValidator>;
 
-/** Its verdict takes an effect or another actor. */
+/** A check whose verdict comes from an effect or another actor. */
 export type AskedCheck = Exclude<ResultValidator, ResultCheck>;
 
 export const isAsked = (validator: ResultValidator): validator is AskedCheck =>
@@ -104,7 +104,7 @@ export const needsPanel = (validator: ResultValidator): validator is PanelCheck 
   validator.type === 'semantic' || validator.type === 'multi_judge';
 
 const ContainerPlan = z.object({
-  /** Image or language is given, or neither: then the node's default image. */
+  /** Either image or language is given, or neither, which means the node's default image. */
   image: z.string().nullable(),
   language: z.string().nullable(),
   version: z.string().nullable(),
@@ -115,14 +115,14 @@ const ContainerPlan = z.object({
   cpu_millicores: z.number().int(),
   memory_bytes: z.number().int(),
   disk_bytes: z.number().int(),
-  /** `open` only where the manifest allows everything: no engine enforces lists of domains. */
+  /** `open` only where the manifest allows everything, since no engine enforces lists of domains. */
   network: z.enum(['none', 'open']),
 });
 
 export type ContainerPlan = z.infer<typeof ContainerPlan>;
 
 /**
- * The parts of a manifest that an execution needs while it runs. Smaller than the manifest, since every turn writes it.
+ * The parts of a manifest that an execution needs while it runs. Smaller than the manifest, because every turn writes the plan.
  */
 export const ExecutionPlan = z.object({
   instruction: z.string(),
@@ -139,16 +139,16 @@ export const ExecutionPlan = z.object({
   max_iterations: z.number().int().min(1),
   iteration_timeout_ms: z.number().int().positive(),
   execution_timeout_ms: z.number().int().positive(),
-  /** Patterns are queried after a failure, and stored after a success that follows one; absent: no. */
+  /** Whether patterns are queried after a failure, and stored after a success that follows one; absent: no. */
   memory: z.boolean().optional(),
   validators: z.array(ResultValidator),
   /** Judges of proposed tool calls, in the order they are asked (`tool_validation`). */
   tool_checks: z.array(PanelCheck),
-  /** The grant to ask for; an empty manifest list asks for no tools. */
+  /** The requested grant; an empty list in the manifest requests no tools. */
   tools: GrantRequest,
   /** Isolation `docker`. Null: the agent runs on this host. */
   container: ContainerPlan.nullable(),
-  /** Null without a container: the loop runs in the node and asks the model. */
+  /** The agent's program on the host. Null for a container, and where the loop runs in the node. */
   program: z
     .object({
       path: z.string(),
@@ -166,7 +166,7 @@ export type ExecutionPlan = z.infer<typeof ExecutionPlan>;
 
 export const wantsTools = ({ tools }: ExecutionPlan): boolean => (tools.manifest ?? []).length > 0;
 
-/** Whether something looks at the workspace besides a program of the agent's own. */
+/** Whether the execution's files are used by anything besides its own program. */
 export const usesWorkspace = (plan: ExecutionPlan): boolean =>
   wantsTools(plan) || plan.container !== null || plan.validators.some(looksAtFiles);
 
@@ -177,7 +177,7 @@ export const runsInNode = ({ program, container }: ExecutionPlan): boolean => pr
 export const hasOwnBootstrap = ({ program, container }: ExecutionPlan): boolean =>
   program !== null || (container !== null && container.bootstrap_path !== null);
 
-/** uint64 arrives as a number or, from protobuf JSON, as decimal text. Zero is protobuf's "not given". */
+/** uint64 arrives as a number or, from protobuf JSON, as decimal text. Zero means "not given" in protobuf. */
 const amount = z.union([
   z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER),
   z
@@ -186,13 +186,13 @@ const amount = z.union([
     .transform(Number),
 ]);
 
-/** Lists of names; protobuf's empty list is "not given". */
+/** Lists of names; an empty list means "not given" in protobuf. */
 const rules = (...fields: readonly string[]) =>
   z.strictObject(Object.fromEntries(fields.map((field) => [field, z.array(z.string()).default([])]))).nullish();
 
 /**
- * gRPC SecurityPolicy as JSON (G7). Resource limits apply to the execution; network and filesystem rules apply to its
- * tools. A policy grants nothing, and a program that it could not bind is refused.
+ * gRPC SecurityPolicy as JSON (G7). Resource limits apply to the execution; network and filesystem rules apply to its tools. A
+ * policy grants nothing, and a program on which it cannot be enforced is refused.
  */
 export const SecurityPolicy = z.looseObject({
   network_policy: rules('allowed_domains', 'blocked_domains'),
@@ -213,13 +213,16 @@ export function narrow(own: number, given: number | null | undefined): number {
   return given === null || given === undefined || given === 0 ? own : Math.min(own, given);
 }
 
-/** A volume of the workflow an execution belongs to, and where its program finds it (W4). */
+/** A volume of the execution's workflow, and the path at which its program finds it (W4). */
 export const Mount = z.object({
   volume_id: z.string().min(1).max(128),
   /** Absolute; isolation `process` has them at or under `/workspace`. */
   mount_path: z.string().startsWith('/').max(4_096),
   read_only: z.boolean(),
-  /** The agent's manifest names it (`spec.volumes`), so a fork has one of its own; absent: the workflow's state gave it. */
+  /**
+   * Set for volumes of the agent's manifest (`spec.volumes`), of which a fork gets its own; absent: given by the workflow's
+   * state.
+   */
   of_manifest: z.literal(true).optional(),
 });
 

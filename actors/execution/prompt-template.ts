@@ -7,7 +7,7 @@ import type { JsonObject } from '../../runtime/json.ts';
 const FIELD = 'spec.task.prompt_template';
 const SIMPLE_NAME = /^[^.\s[\]/@]+$/;
 
-/** Throws `invalid_manifest` with `path` when the template does not parse, or uses what prompts do not offer. */
+/** Throws `invalid_manifest` with `path` when the template does not parse, or uses anything that prompts do not support. */
 export function checkTemplate(template: string, path: string): void {
   const reason = faultOf(template);
   if (reason === null) return;

@@ -17,8 +17,8 @@ const RESERVED_VARIABLES = [
 ] as const;
 
 /**
- * The prompt of an iteration: the manifest's template, or instruction, context and input, each when present. After a
- * failure the history of attempts follows, unless the template uses `previous_error`, and then the learned patterns.
+ * The prompt of an iteration: the manifest's template, or instruction, context and input, each when present. After a failure
+ * the history of attempts follows, unless the template uses `previous_error`; the learned patterns come last.
  */
 export function renderPrompt(execution: IdleExecution, iteration: number): string {
   const { plan, attempts } = execution;
@@ -58,8 +58,8 @@ const maxPromptBytes = ({ plan }: IdleExecution): number =>
   plan.program === null ? LIMITS.modelPromptBytes : LIMITS.programPromptBytes;
 
 /**
- * Template variables of a caller's context: its members, overridden by those of `context_overrides`. The keys that link
- * a child to its parent are omitted.
+ * Template variables of a caller's context: its members, overridden by those of `context_overrides`. The keys that link a child
+ * to its parent are omitted.
  */
 export function callerVariables(context: JsonObject): JsonObject {
   const { context_overrides: overrides, execution_id: _execution, agent_id: _agent, ...members } = context;

@@ -42,7 +42,7 @@ export const Attempt = z.object({
 
 export type Attempt = z.infer<typeof Attempt>;
 
-/** Who or what judges the result of the running iteration, and the verdicts so far. */
+/** The judge of the running iteration's result, and the verdicts so far. */
 const Judging = z.object({
   by: z.discriminatedUnion('kind', [
     z.object({ kind: z.literal('panel'), panel_id: z.string(), judges: z.number().int() }),
@@ -53,23 +53,23 @@ const Judging = z.object({
     z.object({ kind: z.literal('script'), effect_id: z.string() }),
   ]),
   result: IterationResult,
-  /** Verdicts of the validators before it: their number is its index. */
+  /** Verdicts of the earlier validators: their number is the index of this one. */
   verdicts: z.array(Verdict),
 });
 
 export type Judging = z.infer<typeof Judging>;
 
-/** A run that a worker outside of the fleet's store does (P4). */
+/** A run that a worker outside of the fleet's store executes (P4). */
 const Forwarded = z.object({
   /** Tags that the worker must have. */
   tags: z.array(z.string()),
-  /** What follows when the worker was lost: another one, or the end of the run (`svc.dev/on-in-doubt`). */
+  /** After the loss of the worker: another one repeats the run, or the run fails (`svc.dev/on-in-doubt`). */
   on_lost: z.enum(['retry', 'fail']),
-  /** Node id of the worker whose events were taken last; null before the first. */
+  /** Node id of the worker that sent the last event; null before the first. */
   worker: z.string().nullable(),
-  /** How many events of that worker were taken. */
+  /** Events received from that worker. */
   seen: z.number().int(),
-  /** Iterations before those of that worker. */
+  /** Number of iterations before those of that worker. */
   offset: z.number().int(),
   /** Whether an iteration is open. */
   open: z.boolean(),
@@ -77,24 +77,25 @@ const Forwarded = z.object({
 
 export type Forwarded = z.infer<typeof Forwarded>;
 
-/** The running iteration. `phaseOf` (phase.ts) reads from it what the execution does now. */
+/** The running iteration. `phaseOf` (phase.ts) derives the present activity of the execution from it. */
 const Iteration = z.object({
   /** Of the program, the container or the model; empty in the phases loop and memory. */
   effect_id: z.string(),
-  /** How often this iteration's effect was asked for again after an outcome in doubt (E2). */
+  /** How often this iteration's effect was requested again after an outcome in doubt (E2). */
   in_doubt: z.number().int(),
   /** Answers of the model and ended calls of all loops that its program began (`progressed`); absent: none. */
   progress: z.number().int().optional(),
   /**
-   * The last time its program's node died: how often in a row, and the progress by then; absent: never, or not counted.
+   * The last time its program's node died: the number of deaths in a row, and the progress by then; absent: never, or not
+   * counted.
    */
   last_doubt: z.object({ in_a_row: z.number().int(), progress: z.number().int() }).optional(),
   streamed: StreamedText,
   /** Phase judging; the iteration's effect has ended. */
   judging: Judging.optional(),
-  /** The inner loop of the node, or the last one that the bootstrap asked for. */
+  /** The inner loop of the node, or the last one that the bootstrap requested. */
   loop: Loop.optional(),
-  /** Isolation `docker`, once the container runs. */
+  /** Of isolation `docker`, once the container runs. */
   container_id: z.string().optional(),
   /** Phase memory; no iteration is open. */
   memory: MemoryWait.optional(),
@@ -110,7 +111,7 @@ const core = {
   agent_name: z.string(),
   agent_version: z.string(),
   workflow_execution_id: z.string().nullable(),
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees it; absent: every caller of the tenant does. */
   owner: z.string().optional(),
   /** Given at its start; absent: none. */
   labels: RunLabels.optional(),
@@ -120,13 +121,13 @@ const core = {
   forked_from: ForkedFrom.optional(),
   notify: Notify.optional(),
   mounts: Mounts.optional(),
-  /** How many executions are above it; absent: none. */
+  /** Number of executions above it; absent: none. */
   depth: z.number().int().optional(),
   /** Whether verdicts of its judges are read inside prose; absent: not. */
   in_prose: z.boolean().optional(),
   /** `RUN_RULES` of its start; absent: 0. */
   rules: z.number().int().optional(),
-  /** Of a start that a controller forwarded here. */
+  /** Hash of a start that a controller forwarded here. */
   request_hash: z.string().optional(),
   /** Iterations started so far; the number of the running one. */
   iteration_count: z.number().int(),
@@ -134,11 +135,11 @@ const core = {
   last_output: z.string().nullable(),
   last_error: z.string().nullable(),
   usage: Usage,
-  /** Effects that were asked for again after an outcome in doubt, over all iterations. */
+  /** Effects that were requested again after an outcome in doubt, over all iterations. */
   in_doubt: z.number().int(),
   /** Tool calls that have run, over all iterations. */
   tool_calls_executed: z.number().int(),
-  /** Tool calls that may have acted and were not repeated. */
+  /** Tool calls of which it is unknown whether they acted; they were not repeated. */
   calls_in_doubt: z.array(CallInDoubt),
   started_at: z.string(),
   updated_at: z.string(),
@@ -153,14 +154,14 @@ const Running = z.object({
   input: z.string(),
   /** Template variables of the caller. */
   variables: z.record(z.string(), jsonField),
-  /** Who started it: judges run in its name, and its limits count. */
+  /** The caller that started it: judges run in its name, and its limits apply. */
   identity: Identity.optional(),
-  /** The grant of its tools, pinned at the first use. */
+  /** The grant of its tools, pinned on first use. */
   grant: cachedSchema(ToolGrant).optional(),
   /** Attested sessions; they end with the execution. */
   sessions: z.array(z.string()),
   tool_history: z.array(ToolHistory),
-  /** Text of `spec.context` with what was read of it; absent: the plan has the text, or it is not read yet. */
+  /** Text of `spec.context` with the files and URLs read; absent: the plan has the text, or nothing is read yet. */
   context_text: z.string().optional(),
   /** Solutions of errors like the last one; absent without `execution.memory`. */
   hints: z.array(Hint).optional(),
@@ -170,12 +171,15 @@ const Running = z.object({
 const Ended = z.object({
   status: z.enum(['completed', 'failed', 'cancelled']),
   ...core,
-  /** Of execution_failed; null when completed. */
+  /** Reason of execution_failed; null when completed. */
   reason: z.string().nullable(),
   ended_at: z.string(),
 });
 
-/** State of an execution. Bounded: texts are cut (limits.ts), and an ended execution drops what it no longer needs. */
+/**
+ * State of an execution. It is bounded: texts are cut (limits.ts), and an ended execution drops the fields that it no longer
+ * needs.
+ */
 export const ExecutionState = z.discriminatedUnion('status', [Pending, Running, Ended]);
 
 export type ExecutionState = z.infer<typeof ExecutionState>;
@@ -187,7 +191,7 @@ export type EndedExecution = z.infer<typeof Ended>;
 /** A running execution between two iterations. */
 export type IdleExecution = Omit<RunningExecution, 'current'>;
 
-/** Whose limits count: the caller that started the execution. A start without an identity is the kernel's own. */
+/** The caller whose limits apply: the one that started the execution. A start without an identity is the kernel's own. */
 export function principalOf({ identity }: IdleExecution): ToolSubject['principal'] {
   if (identity === undefined) return { kind: 'actor', subject: 'execution', roles: [], tier: 'free' };
   const { kind, subject, roles, tier, confidential, tenants } = identity;
@@ -198,7 +202,7 @@ export function principalOf({ identity }: IdleExecution): ToolSubject['principal
   };
 }
 
-/** `principal` in the input of `model.generate`; absent: no caller's limits count. */
+/** `principal` in the input of `model.generate`; absent: the limits of no caller apply. */
 export function principalPart({ identity }: IdleExecution): JsonObject {
   if (identity === undefined) return {};
   const { kind, subject, tier } = identity;
@@ -208,8 +212,8 @@ export function principalPart({ identity }: IdleExecution): JsonObject {
 type ProgressIteration = RunningExecution['current'];
 
 /**
- * A loop of a program has made progress: the model has answered, or a call has ended. A call in doubt does not count,
- * since it may be what killed the node.
+ * A loop of a program has made progress: the model has answered, or a call has ended. A call in doubt does not count, because
+ * it may have killed the node.
  */
 export function progressed(running: RunningExecution): RunningExecution {
   const { current } = running;

@@ -5,20 +5,19 @@ import { LIMITS } from './limits.ts';
 const SEGMENT_CHARS = 4096;
 
 /**
- * What of one iteration's output was streamed (W24), without the text: full segments of 4,096 characters are kept as
- * hashes, only the last, partial one as text.
+ * The streamed part of one iteration's output (W24), without the text: full segments of 4,096 characters are stored as hashes,
+ * only the last, partial one as text.
  */
 export const StreamedText = z.object({
   segments: z.array(z.string()),
   tail: z.string(),
-  /** Attempt the last chunk came from. */
+  /** Attempt that sent the last chunk. */
   attempt: z.number().int(),
   /**
-   * Set while a repeated attempt is compared with what was sent: the number of segments that matched, and the text
-   * after them.
+   * Set while a repeated attempt is compared with the sent text: the number of segments that matched, and the text after them.
    */
   replay: z.object({ matched: z.number().int(), text: z.string() }).nullable(),
-  /** No more chunks of this attempt are sent: it differs from what was sent, or the stream is at its limit. */
+  /** No more chunks of this attempt are sent: it differs from the sent text, or the stream has reached its limit. */
   closed: z.boolean(),
   /** Characters of earlier rounds of the same iteration; absent: none. */
   earlier: z.number().int().optional(),
@@ -32,7 +31,7 @@ export function expectRepeat(streamed: StreamedText): StreamedText {
   return { ...streamed, attempt: 0, replay: null, closed: false };
 }
 
-/** The next round of the same iteration: its text follows what was sent. */
+/** The next round of the same iteration: its text follows the sent text. */
 export function nextRound(streamed: StreamedText): StreamedText {
   return { ...nothingStreamed, earlier: lengthOf(streamed) };
 }
@@ -92,8 +91,8 @@ function append(streamed: StreamedText, chunk: string): { streamed: StreamedText
 }
 
 /**
- * 96 bits of the hash: a collision would only hide a difference from what was streamed. Hashed as UTF-16, so that half
- * of a surrogate pair counts too.
+ * 96 bits of the hash: a collision would only hide a difference from the sent text. Hashed as UTF-16, so that half of a
+ * surrogate pair counts too.
  */
 function hash(segment: string): string {
   return createHash('sha256').update(segment, 'utf16le').digest('base64url').slice(0, 16);

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { jsonField } from '../../runtime/json.ts';
 
 /**
- * Payload of the message that an execution sends to the actor its start named (`notify`): one when it has started, one when
- * it has ended. A parent that no longer wants it answers the first with Cancel, so that no start outlives its cancel.
+ * Payload of the messages that an execution sends to the actor in `notify` of its start: one when it starts, one when it ends.
+ * A parent that no longer needs it answers the first with Cancel, so that a late start does not survive a cancel.
  */
 export const ExecutionUpdate = z.object({
   execution_id: z.string(),
   agent_id: z.string(),
   status: z.enum(['running', 'completed', 'failed', 'cancelled']),
-  /** Final output, whole; null unless completed. */
+  /** The complete final output; null unless completed. */
   output: z.string().nullable(),
-  /** Of execution_failed. */
+  /** Reason of execution_failed. */
   reason: z.string().nullable(),
   error: z.string().nullable(),
   iterations: z.number().int(),

@@ -29,7 +29,7 @@ export interface ExecutionDocument extends StoredDocument {
   readonly agent_id: string;
   readonly agent_name: string;
   readonly agent_version: string;
-  /** `pending`: its actor has not handled the start, since it waits for a node. */
+  /** `pending`: the actor has not handled the start yet, because it waits for a node. */
   readonly status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
   readonly iteration_count: number;
   readonly started_at: string;
@@ -44,7 +44,7 @@ export interface ExecutionDocument extends StoredDocument {
   readonly in_doubt: number;
   readonly workflow_execution_id: string | null;
   readonly removed: boolean;
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees it; absent: every caller of the tenant does. */
   readonly owner?: string;
   /** Absent: none. The fields below are absent in documents of earlier versions too. */
   readonly labels?: Readonly<Record<string, string>>;

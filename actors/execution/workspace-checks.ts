@@ -17,10 +17,10 @@ import type { Judging, RunningExecution } from './state.ts';
 import { neededFiles } from './validators/files.ts';
 import type { Complaint, IterationResult } from './validators/json-schema.ts';
 
-/** A store of the node that is away is waited for within an attempt; these are for other failures that pass. */
+/** The effect itself waits while the node's store is unreachable; these retries are for other passing failures. */
 const RETRY = { maxAttempts: 4, initialDelayMs: 500, maxDelayMs: 10_000 } as const;
 
-/** Asks for the files that a validator looks at. They have no time of their own: the iteration's ends the wait. */
+/** Requests the files that a validator checks. The request has no time limit of its own: the iteration's ends the wait. */
 export function askFiles(running: RunningExecution, check: FileCheck, turn: ExecutionTurn): Judging['by'] {
   const request: FilesRequest = {
     files: neededFiles(check).map(({ path, holds }) => ({
@@ -41,7 +41,7 @@ export function askFiles(running: RunningExecution, check: FileCheck, turn: Exec
   return { kind: 'files', effect_id };
 }
 
-/** Asks for the end of a script, which runs where the agent runs: on the host, or in a container of its image. */
+/** Requests a run of the script, where the agent runs: on the host, or in a container of its image. */
 export function askScript(
   running: RunningExecution,
   check: ScriptCheck,
@@ -69,8 +69,8 @@ export function askScript(
 }
 
 /**
- * The grant under which the script is a command: it alone is allowed, since the manifest names it, and what the manifest says
- * of other commands but their allowlist holds.
+ * The grant under which the script runs as a command: only this command is allowed, since the manifest names it, and the
+ * manifest's other rules for commands apply, except their allowlist.
  */
 function scriptGrant({ tools }: ExecutionPlan, { path, timeout_ms }: ScriptCheck): GrantRequest {
   const own = tools.manifest?.find(({ name, executor }) => executor === 'builtin:cmd' || name === 'cmd.run');
@@ -82,7 +82,7 @@ function scriptGrant({ tools }: ExecutionPlan, { path, timeout_ms }: ScriptCheck
   return { ...tools, manifest: [{ name: 'cmd.run', executor: 'builtin:cmd', config }] };
 }
 
-/** The container of the agent, as for its iterations but without its variables and the gateway. */
+/** The agent's container, as in its iterations but without its variables and the gateway. */
 function containerOf(plan: ExecutionPlan, container: ContainerPlan) {
   const { image, language, version, image_pull_policy, network } = container;
   return {
@@ -96,7 +96,7 @@ function containerOf(plan: ExecutionPlan, container: ContainerPlan) {
   };
 }
 
-/** Why a script does not accept the output, with the end of what it wrote; null: it does. */
+/** Why a script rejects the output, with the end of the script's own output; null: it accepts. */
 export function scriptComplaint(end: ScriptResult): Complaint {
   if (end.status === 'not_started') return end.reason;
   const { exit_code, stopped_by, timeout_ms, output } = end;

@@ -5,8 +5,8 @@ import { peerAddress, Requirement } from '../node-peer/state.ts';
 import { type FleetState, MOST_NODES, nodeIds, type RosterEntry, RosterUpdate, FleetState as State } from './roster.ts';
 
 /**
- * The members of the fleet, and routing of executions to them (P4). It changes when a node joins, leaves or changes its
- * status, never with a heartbeat or a route: its record is as large as the fleet, so what changes often is kept
+ * The members of the fleet, and the routing of executions to them (P4). It changes when a node joins, leaves or changes its
+ * status, never with a heartbeat or a routed call: its record is as large as the fleet, so data that changes often is stored
  * elsewhere.
  */
 export const fleet = defineActor({
@@ -16,9 +16,9 @@ export const fleet = defineActor({
   state: State,
   initial: () => ({ rows: {}, config_hash: '' }),
   messages: {
-    /** A change of a node, from its actor and again from the API before it answers: idempotent. Stored under this name. */
+    /** A change of a node, sent by its actor and again by the API before it answers: idempotent. Stored under this name. */
     Hear: RosterUpdate,
-    /** A node left long ago; its revisions begin again. */
+    /** A node left long ago; its revisions start again. */
     Forget: z.object({ node_id: z.string(), revision: z.number().int() }),
     Route: z.object({ required: Requirement, number: z.number().int().min(0) }),
     ConfigChanged: z.object({ config_hash: z.string().length(64) }),
@@ -71,14 +71,14 @@ export const fleet = defineActor({
   },
 });
 
-/** Own keys only: a node may be called `constructor`. */
+/** Own keys only: a node may have the id `constructor`. */
 const rowOf = ({ rows }: FleetState, id: string): FleetState['rows'][string] | undefined =>
   Object.hasOwn(rows, id) ? rows[id] : undefined;
 
 type Routed =
   | { readonly kind: 'to'; readonly nodeId: string; readonly grpcAddress: string }
   | { readonly kind: 'no healthy worker'; readonly draining: string | undefined }
-  /** The only workers that fit take no new work. */
+  /** The only suitable workers accept no new work. */
   | { readonly kind: 'draining'; readonly nodeId: string }
   | { readonly kind: 'none fits'; readonly missing: readonly ErrorDetail[] };
 
@@ -126,13 +126,13 @@ function missingIn({ capabilities }: RosterEntry, required: Requirement): ErrorD
   return missing;
 }
 
-/** What the most suitable worker lacks: the shortest list of things that an operator can add. */
+/** The shortest list of things that an operator can add to make one worker suitable. */
 function leastMissing(workers: readonly Worker[], required: Requirement): ErrorDetail[] {
   const lists = workers.map(({ entry }) => missingIn(entry, required));
   return lists.reduce((least, one) => (one.length < least.length ? one : least));
 }
 
-/** Requirements with a counter of their own; beyond it the one used longest ago is dropped. */
+/** Requirements with their own counter; above it the least recently used one is dropped. */
 const MOST_COUNTERS = 256;
 
 /**
@@ -154,7 +154,7 @@ export const fleetRotation = defineActor({
   events: {},
   on: {
     Next({ total, counters }, { key }, turn) {
-      // A new requirement starts at the total of the others, so that not all start with the same worker.
+      // A new requirement starts at the total of the others, so that different requirements start at different workers.
       const number = counters.find((counter) => counter.key === key)?.next ?? total;
       turn.reply({ number });
       const others = counters.filter((counter) => counter.key !== key).slice(1 - MOST_COUNTERS);

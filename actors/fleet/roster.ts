@@ -6,7 +6,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { CapabilitySet, GrpcAddress, NodeId, NodeRoleName, PeerStatus } from '../node-peer/state.ts';
 
-/** What routing needs to know of a node. Load and last heartbeat stay with the node's own actor. */
+/** The data of a node that routing needs. Load and last heartbeat stay with the node's own actor. */
 export const RosterEntry = z.object({
   role: NodeRoleName,
   status: PeerStatus,
@@ -17,7 +17,7 @@ export const RosterEntry = z.object({
 
 export type RosterEntry = z.output<typeof RosterEntry>;
 
-/** What a node peer sends to the fleet; `entry` null: the node has left. The higher revision is the newer update. */
+/** Update that a node peer sends to the fleet; `entry` null: the node has left. The higher revision is newer. */
 export const RosterUpdate = z.object({
   node_id: NodeId,
   revision: z.number().int().min(1),
@@ -49,10 +49,10 @@ export const hashOf = (configYaml: string): string => createHash('sha256').updat
 
 export const FleetConfigState = z.object({ config_yaml: z.string(), config_hash: z.string() });
 
-/** Until one is set nothing is managed. */
+/** The configuration before the first one is set: empty. */
 export const NO_CONFIG = { config_yaml: '', config_hash: hashOf('') };
 
-/** The configuration that controllers manage for all nodes (G30). Apart from the roster: it is large. */
+/** The configuration that controllers manage for all nodes (G30). It is large, so it is stored apart from the roster. */
 export const fleetConfig = defineActor({
   kind: 'fleet-config',
   version: 1,
@@ -62,7 +62,7 @@ export const fleetConfig = defineActor({
   messages: {
     SetConfig: z.object({
       config_yaml: z.string().max(MANAGED_CONFIG_BYTES),
-      /** Hash of the text that this one was made from; refused when another one was set since. */
+      /** Hash of the text from which this one was edited; refused when the configuration has changed since. */
       made_from: z.string().max(64).optional(),
     }),
   },
@@ -72,8 +72,8 @@ export const fleetConfig = defineActor({
     SetConfig(state, message, turn) {
       if (message.made_from !== undefined && message.made_from !== state.config_hash)
         return turn.refuse('conflict', 'the configuration of all nodes was changed meanwhile');
-      // It only grows, so that nodes can tell an older text. At least the time in ms: a counter that was lost with its
-      // store must not begin below the versions that nodes have in force.
+      // The version only grows, so that nodes can detect an older text. It is at least the time in ms: after the loss of a
+      // store, new versions must not be lower than those that nodes already apply.
       const version = Math.max(versionOf(state.config_yaml) + 1, turn.now);
       const config_yaml = withVersion(message.config_yaml, version);
       const config_hash = hashOf(config_yaml);
@@ -85,7 +85,7 @@ export const fleetConfig = defineActor({
   },
 });
 
-/** There is one actor of each kind. */
+/** Addresses of the fleet's actors, one of each kind. */
 export const FLEET = addressOf('fleet', SYSTEM_TENANT, 'fleet');
 
 export const FLEET_ROTATION = addressOf('fleet-rotation', SYSTEM_TENANT, 'fleet');

@@ -28,7 +28,7 @@ export function concludeIfDone(panel: JudgingPanel, turn: JudgePanelTurn): Judgi
   return decided ? conclude(panel, turn) : panel;
 }
 
-/** Ends without a verdict; judges that still run are stopped. */
+/** Ends without a verdict; judges that still run are cancelled. */
 export function cancelPanel(panel: JudgingPanel, reason: string, turn: JudgePanelTurn): EndedPanel {
   turn.emit('JudgePanelCancelled', { panel_id: panel.panel_id, reason, cancelled_at: instant(turn) });
   return end(panel, { status: 'cancelled', error: reason, consensus: null, binary_valid: false }, turn);
@@ -86,7 +86,7 @@ function concluded({ panel_id, consensus, seats }: JudgingPanel, figures: Figure
 
 type Verdictless = Pick<PanelConcluded, 'status' | 'error' | 'code' | 'consensus' | 'binary_valid'>;
 
-/** Stops the judges that are no longer awaited, and sends the outcome. */
+/** Cancels the judges that are no longer awaited, and sends the outcome. */
 function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): EndedPanel {
   const { panel_id, consensus, notify } = panel;
   const seats = panel.seats.map((seat, judge): Seat => {
@@ -105,12 +105,12 @@ function end(panel: JudgingPanel, verdict: Verdictless, turn: JudgePanelTurn): E
     context: notify?.context ?? null,
   };
   if (notify !== null) turn.tell(notify.to, notify.as, outcome);
-  // The verdicts are kept in the outcome alone.
+  // Only the outcome keeps the verdicts.
   const emptied = seats.map((seat): Seat => ({ ...seat, verdict: null, output: null }));
   return { status: 'ended', panel_id, consensus, seats: emptied, outcome, told: notify?.to };
 }
 
-/** The error of judges that can never answer, when too few would be left without them. */
+/** The error of judges that cannot answer even if asked again, when too few others remain. */
 function hopelessCode({ seats, consensus: { min_judges_required: needed } }: JudgingPanel): string | undefined {
   const hopeless = seats.flatMap((seat) => seat.hopeless ?? []);
   return seats.length - hopeless.length < needed ? hopeless[0] : undefined;

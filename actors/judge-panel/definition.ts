@@ -20,10 +20,10 @@ import {
   timerOf,
 } from './state.ts';
 
-/** A start is a catalog look-up and a durable message; one that takes longer is retried. */
+/** A start is a catalog look-up and a durable message; after this time it is retried. */
 const START = { timeoutMs: 30_000, retry: { maxAttempts: 6, initialDelayMs: 250, maxDelayMs: 5_000 } } as const;
 
-/** idle → judging: asks every judge once. The same id again gets the same answer and asks no judge. */
+/** idle → judging: asks each judge once. Convening again under the same id gets the same answer and asks no judge. */
 function Convene(state: JudgePanelState, convene: ConveneMessage, turn: JudgePanelTurn): JudgePanelState {
   const { judges, consensus, panel_id } = convene;
   if (state.status !== 'idle') {
@@ -103,7 +103,7 @@ function ask(judge: Judge, index: number, { convene, identity, executionId }: As
 
 const Started = z.object({ agent_id: z.string() });
 
-/** The judge's execution was started, or could not be. Its first update may have come before. */
+/** The judge's execution was started, or could not be. Its first update may have come earlier. */
 function JudgeStarted(state: JudgePanelState, result: EffectResult, turn: JudgePanelTurn): JudgePanelState {
   if (state.status !== 'judging') return state;
   const judge = state.seats.findIndex(({ effect_id }) => effect_id === result.effectId);
@@ -161,7 +161,7 @@ function takeVerdict(panel: JudgingPanel, judge: number, update: ExecutionUpdate
   return reseat(panel, judge, { status: 'answered', verdict: { score, confidence, reasoning }, output });
 }
 
-/** A judge that is too slow is dropped and stopped. */
+/** Drops and cancels a judge that takes too long. */
 function JudgeTimedOut(
   state: JudgePanelState,
   { judge }: { readonly judge: number },
@@ -175,7 +175,7 @@ function JudgeTimedOut(
   return concludeIfDone(failSeat(state, judge, { reason, code: 'deadline_exceeded' }, turn), turn);
 }
 
-/** Ends the panel without a verdict and stops its judges; an ended one stays as it is. */
+/** Ends the panel without a verdict and cancels its judges; an ended one stays unchanged. */
 function Cancel(
   state: JudgePanelState,
   { reason }: { readonly reason?: string | undefined },
@@ -188,7 +188,7 @@ function Cancel(
   return cancelPanel(state, reason === undefined || reason === '' ? 'the panel was cancelled' : reason, turn);
 }
 
-/** Several judges, one verdict: asks each judge's agent once, waits for all of them, concludes (W10, W11). */
+/** Several judges, one verdict: asks each judge's agent once, waits for all of them, and concludes (W10, W11). */
 export const judgePanel = defineActor({
   kind: 'judge-panel',
   version: 3,

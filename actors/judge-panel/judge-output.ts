@@ -20,17 +20,17 @@ export type ReadJudge =
       readonly ok: true;
       readonly score: number;
       readonly confidence: number;
-      /** Cut; `output` holds all of it. */
+      /** Cut; `output` has all of it. */
       readonly reasoning: string;
       /** The whole output, as JSON. */
       readonly output: Json;
     }
-  /** `reason` names the field and what was expected; `output` is JSON when it is, else the text, cut. */
+  /** `reason` names the field and the expected value; `output` is the parsed JSON, or the text, cut. */
   | { readonly ok: false; readonly reason: string; readonly output: Json };
 
 /**
- * Reads a judge's final output, without the Markdown fence around it if there is one. `inProse`: when the output is not
- * JSON, the last verdict inside it is read. Never throws.
+ * Reads a judge's final output, without a Markdown fence around it. `inProse`: when the output is not JSON, the last verdict
+ * inside it is read. Never throws.
  */
 export function readJudge(text: string, { inProse }: { readonly inProse: boolean }): ReadJudge {
   if (text.length > LIMITS.outputChars) {
@@ -50,10 +50,10 @@ function verdictOf({ score, confidence, reasoning }: z.output<typeof JudgeOutput
   return { ok: true, score, confidence, reasoning: keepHead(reasoning, LIMITS.reasoningChars), output };
 }
 
-/** Brackets that are tried as the beginning of an object. */
+/** Number of brackets that are tried as the start of an object. */
 const MOST_STARTS = 100;
 
-/** The last JSON object in a text that is a verdict: a judge that thinks aloud concludes at the end. */
+/** The last JSON object in a text that is a verdict: a judge that writes its reasoning first concludes at the end. */
 function verdictIn(text: string): ReadJudge | null {
   let found: ReadJudge | null = null;
   let start = text.indexOf('{');
@@ -67,7 +67,7 @@ function verdictIn(text: string): ReadJudge | null {
   return found;
 }
 
-/** The place behind the bracket that closes the object; -1 when none does. */
+/** The index after the bracket that closes the object; -1 when there is none. */
 function objectEnd(text: string, start: number): number {
   let depth = 0;
   let inString = false;

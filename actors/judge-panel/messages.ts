@@ -12,9 +12,9 @@ export const Judge = z.object({
   /** Name or UUID. */
   agent: z.string().min(1).max(128),
   input: z.string(),
-  /** Only ratios count; all 0 counts as all equal. */
+  /** Only ratios matter; all 0 means equal weights. */
   weight: z.number().min(0).max(1e6),
-  /** From the moment it is asked, including its start. */
+  /** Counted from the request, so it includes the start. */
   timeout_ms: z.number().int().min(1).max(86_400_000),
 });
 
@@ -34,7 +34,7 @@ export const ConsensusRule = z.object({
 
 export type ConsensusRule = z.output<typeof ConsensusRule>;
 
-/** Asks a panel; the only message that creates one. The same id again gets the same answer. */
+/** Asks a panel; the only message that creates one. Convening again under the same id gets the same answer. */
 export const Convene = z.object({
   panel_id: z.string().min(1).max(128),
   judges: z.array(Judge).min(1).max(100),
@@ -42,7 +42,7 @@ export const Convene = z.object({
   workflow_execution_id: z.string().max(128).optional(),
   /** Depth of the judges' executions; absent: 0. */
   depth: z.number().int().min(0).max(100).optional(),
-  /** In whose name the judges run. Default: the identity of the message. */
+  /** The caller in whose name the judges run. Default: the identity of the message. */
   identity: Identity.optional(),
   notify: Notify.optional(),
   /** Whether a verdict inside prose is read; absent in messages of earlier versions. */
@@ -74,10 +74,10 @@ export const JudgeResult = z.object({
 /** Payload of the message that a panel sends to the actor in `Convene.notify`. */
 export const PanelConcluded = z.object({
   panel_id: z.string(),
-  /** `failed`: fewer than `min_judges_required` judges gave a verdict; `error` says which did not, and why. */
+  /** `failed`: fewer than `min_judges_required` judges gave a verdict; `error` lists the others, with reasons. */
   status: z.enum(['concluded', 'failed', 'cancelled']),
   error: z.string().nullable(),
-  /** Why asking again is useless: the error of judges without whom there are too few; absent: it may help. */
+  /** Set when asking again cannot help: the error of the judges that are missing; absent: it may help. */
   code: z.string().optional(),
   consensus: z
     .object({
@@ -92,8 +92,8 @@ export const PanelConcluded = z.object({
   /** Judges whose verdict counts, in their order. */
   individual_results: z.array(JudgeResult),
   /**
-   * All judges in their order; `output`: what it wrote, parsed when it is JSON; null when it wrote nothing. `agent_id`
-   * is the name it was asked by when there is no such agent.
+   * All judges in their order; `output`: their text, parsed when it is JSON; null when there is none. `agent_id` is the
+   * requested name when there is no such agent.
    */
   agents: z.array(z.object({ agent_id: z.string(), output: jsonField, weight: z.number() })),
   context: jsonField,
@@ -103,7 +103,7 @@ export type PanelConcluded = z.output<typeof PanelConcluded>;
 
 const index = z.number().int();
 
-/** Events of a panel (MultiJudgeConsensus, W21); `judge` is the index among the judges asked. */
+/** Events of a panel (MultiJudgeConsensus, W21); `judge` is the judge's index in the request. */
 export const judgePanelEvents = {
   JudgePanelConvened: z.object({
     panel_id: z.string(),
@@ -121,7 +121,7 @@ export const judgePanelEvents = {
     score: z.number(),
     confidence: z.number(),
   }),
-  /** It gives no verdict. `agent_id` is the name it was asked by when there is no such agent. */
+  /** It gives no verdict. `agent_id` is the requested name when there is no such agent. */
   JudgeFailed: z.object({ judge: index, agent_id: z.string(), execution_id: z.string(), reason: z.string() }),
   MultiJudgeConsensus: z.object({
     judge_scores: z.array(z.object({ agent_id: z.string(), score: z.number() })),

@@ -19,7 +19,7 @@ import {
  * counts; `failed`: it gives no verdict, `reason` says why; `dropped`: no longer awaited, because the panel has ended.
  */
 const Seat = z.object({
-  /** Name or UUID it was asked by. */
+  /** Requested name or UUID. */
   agent: z.string(),
   weight: z.number(),
   timeout_ms: z.number().int(),
@@ -62,7 +62,7 @@ const Ended = z.object({
   told: Notify.shape.to.optional(),
 });
 
-/** State of a panel. Inputs are not stored: they went with the effects that start the judges. */
+/** State of a panel. Inputs are not stored: the effects that start the judges have them. */
 export const JudgePanelState = z.discriminatedUnion('status', [Idle, Judging, Ended]);
 
 export type JudgePanelState = z.output<typeof JudgePanelState>;
@@ -78,7 +78,7 @@ export const timerOf = (judge: number): string => `judge-${judge}`;
 
 export const isOpen = ({ status }: Seat): boolean => status === 'asked' || status === 'judging';
 
-/** Its name in results. */
+/** The judge's name in results. */
 export const nameOf = ({ agent_id, agent }: Seat): string => agent_id ?? agent;
 
 export const executionOf = (executionId: string, turn: JudgePanelTurn): Address =>
@@ -89,14 +89,14 @@ export function reseat(panel: JudgingPanel, judge: number, change: Partial<Seat>
   return { ...panel, seats: panel.seats.map((seat, index) => (index === judge ? { ...seat, ...change } : seat)) };
 }
 
-/** A judge gives no verdict; its execution is stopped. */
+/** Records that a judge gives no verdict; its execution is cancelled. */
 export function failSeat(
   panel: JudgingPanel,
   judge: number,
   failure: {
     readonly reason: string;
     readonly code?: string;
-    /** Code of the error that its execution ended with. */
+    /** Code of the error with which its execution ended. */
     readonly ended?: string;
     readonly output?: Seat['output'];
   },
@@ -120,7 +120,7 @@ const hopelessCode = (panel: JudgingPanel, code: string | undefined): string | u
   code !== undefined && hasRules(panel, 3) && isHopelessJudge(code) ? code : undefined;
 
 /**
- * Stops a judge that is no longer awaited. If its start is still under way, its first update is answered with another
+ * Cancels a judge that is no longer awaited. If its start is still in progress, its first update is answered with another
  * Cancel.
  */
 export function stopSeat(seat: Seat, turn: JudgePanelTurn, reason: string): void {
@@ -132,12 +132,12 @@ export function stopSeat(seat: Seat, turn: JudgePanelTurn, reason: string): void
 export const LIMITS = {
   /** Longest output that is read as a judge's. */
   outputChars: 64 * 1024,
-  /** Kept beginning of an output that is not a judge's. */
+  /** Stored beginning of an output that is not a judge's. */
   keptOutputChars: 4 * 1024,
   /** A judge's reasoning among the results. */
   reasoningChars: 16 * 1024,
-  /** Why one judge has no verdict. */
+  /** Why one judge gave no verdict. */
   reasonChars: 500,
-  /** Why a panel has none. */
+  /** Why a panel has no verdict. */
   errorChars: 4 * 1024,
 } as const;

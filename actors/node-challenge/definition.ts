@@ -5,7 +5,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { NodeRoleName } from '../node-peer/state.ts';
 
-/** How long a challenge may be answered (G18). */
+/** Time in which a challenge can be answered (G18). */
 export const CHALLENGE_TTL_MS = 300_000;
 
 const OVER = { status: 'over' } as const;
@@ -14,8 +14,8 @@ export const challengeAddress = (challengeId: string): Address =>
   addressOf('node-challenge', SYSTEM_TENANT, challengeId);
 
 /**
- * One attestation in progress: a nonce that may be answered once, in time (G17, G18). Anyone may begin one, so nothing
- * of it stays: an answered or expired challenge is unknown.
+ * One attestation in progress: a nonce that can be answered once, in time (G17, G18). Anyone may begin one, so it leaves no
+ * data behind: an answered or expired challenge is unknown.
  */
 export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlMs?: number } = {}) =>
   defineActor({
@@ -25,7 +25,7 @@ export const nodeChallengeActor = ({ ttlMs = CHALLENGE_TTL_MS }: { readonly ttlM
     state: NodeChallengeState,
     initial: () => ({ status: 'new' as const }),
     messages: {
-      /** The nonce comes from the API's cryptographic source: ids of a turn can be computed. */
+      /** The nonce comes from the API's cryptographic source, because ids of a turn are predictable. */
       Issue: Claim,
       Answer: z.object({ signature_base64: z.string().max(100) }),
       ChallengeExpired: z.object({}),
@@ -58,13 +58,13 @@ const isSigned = ({ nonce, public_key_pem }: Claim, signatureBase64: string): bo
 
 const provenBy = ({ node_id, public_key_pem, role }: Claim) => ({ node_id, public_key_pem, role });
 
-/** What the caller claims, until it proves that it holds the key. */
+/** Claims of the caller, unproven until it shows that it holds the key. */
 const Claim = z.object({
   node_id: z.string().min(1).max(128),
   /** Ed25519, SPKI. */
   public_key_pem: z.string().min(1).max(1_000),
   role: NodeRoleName,
-  /** 32 random bytes as base64url; the UTF-8 bytes of this text are what is signed (G18). */
+  /** 32 random bytes as base64url; the caller signs the UTF-8 bytes of this text (G18). */
   nonce: z.string().length(43),
 });
 
@@ -77,7 +77,7 @@ const NodeChallengeState = z.discriminatedUnion('status', [
   z.object({ status: z.literal('over') }),
 ]);
 
-/** The node that a right answer proved; null for a wrong one. */
+/** The node that a correct answer proved; null for a wrong one. */
 export const ChallengeAnswer = z.object({
   proven: Claim.pick({ node_id: true, public_key_pem: true, role: true }).nullable(),
 });

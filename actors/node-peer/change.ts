@@ -7,8 +7,8 @@ type StatusReason = 'registered' | 'heartbeat' | 'heartbeats_missed' | 'drained_
 interface Changed {
   readonly state: NodePeerState;
   /**
-   * The update that the fleet was sent; null when nothing it stores has changed. The API sends it again before it
-   * answers.
+   * The update that was sent to the fleet; null when none of the data that it stores has changed. The API sends it again before
+   * it answers.
    */
   readonly update: RosterUpdate | null;
 }
@@ -33,7 +33,7 @@ function entryOf(peer: Peer | null): RosterEntry | null {
   return { role, status, overdue, capabilities, grpc_address };
 }
 
-/** Restarts the timers of silence. */
+/** Restarts the timers that detect missing heartbeats. */
 export function listen(turn: NodePeerTurn, heartbeatIntervalMs: number): void {
   turn.after('silence', 2 * heartbeatIntervalMs, 'HeartbeatOverdue', {});
 }

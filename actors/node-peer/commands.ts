@@ -13,12 +13,12 @@ export const QueuedCommand = z.discriminatedUnion('command', [
   z.object({ command: z.literal('sync_config'), config_version: z.string().max(64) }),
 ]);
 
-/** At most one of each kind waits, so the queue is never longer than this. */
+/** At most one of each kind is queued, so the queue is never longer than this. */
 export const MOST_COMMANDS = 3;
 
 /**
- * The queue with `command`. A waiting command of the same kind keeps its place and takes the newer content: a node
- * drains and stops once, and only the newest configuration is worth fetching.
+ * The queue with `command`. A queued command of the same kind keeps its position and gets the newer content: a node drains and
+ * stops once, and only needs the newest configuration.
  */
 export function queued(queue: readonly NodeCommand[], command: NodeCommand): NodeCommand[] {
   const waiting = queue.findIndex((one) => one.command === command.command);

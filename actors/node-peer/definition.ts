@@ -18,8 +18,8 @@ import { NodePeerState, nodeIdOf, type Peer } from './state.ts';
 export const HEARTBEAT_INTERVAL_MS = 30_000;
 
 /**
- * One node as the controllers know it (P3, G22). After two intervals without a heartbeat it gets no new work; after
- * three it is UNHEALTHY until the next heartbeat.
+ * One node as the controllers see it (P3, G22). After two intervals without a heartbeat it gets no new work; after three it is
+ * UNHEALTHY until the next heartbeat.
  */
 export const nodePeerActor = ({
   heartbeatIntervalMs = HEARTBEAT_INTERVAL_MS,
@@ -74,7 +74,7 @@ const register =
   (state: NodePeerState, message: z.output<typeof RegisterMessage>, turn: NodePeerTurn): NodePeerState => {
     const { peer: known } = state;
     if (known !== null && known.public_key_pem !== message.public_key_pem) return refuseKey(turn);
-    // A drain that the node has not received still stands; one that it received ended with its earlier run.
+    // A drain that the node has not received still applies; one that it received ended with its previous run.
     const drained = known?.commands.some(({ command }) => command === 'drain') ?? false;
     const peer: Peer = {
       ...message,
@@ -97,7 +97,7 @@ const register =
     return next;
   };
 
-/** Whether this key may attest for the node's id (G19). While the node is not registered, each may. */
+/** Whether this key may attest for the node's id (G19). Any key may while the node is not registered. */
 function Admit(
   state: NodePeerState,
   { public_key_pem }: { readonly public_key_pem: string },
@@ -114,8 +114,8 @@ const sameAdvertisement = (a: Peer, b: Peer): boolean =>
   JSON.stringify([a.role, a.capabilities, a.grpc_address]) === JSON.stringify([b.role, b.capabilities, b.grpc_address]);
 
 /**
- * Stores load, time and status (G22), and returns the waiting commands: they leave the queue in the turn that returns
- * them, so each is delivered once.
+ * Stores load, time and status (G22), and returns the queued commands: the turn that returns them removes them from the queue,
+ * so each is delivered once.
  */
 const heartbeat =
   (heartbeatIntervalMs: number) =>
@@ -139,7 +139,7 @@ const heartbeat =
     return next;
   };
 
-/** Two intervals of silence: no new work. A third makes it UNHEALTHY. */
+/** Two intervals without a heartbeat: no new work. A third makes it UNHEALTHY. */
 const heartbeatOverdue =
   (heartbeatIntervalMs: number) =>
   (state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState => {
@@ -153,7 +153,7 @@ function HeartbeatsMissed(state: NodePeerState, _: unknown, turn: NodePeerTurn):
   return changed(state, { ...state.peer, status: 'UNHEALTHY' }, 'heartbeats_missed', turn).state;
 }
 
-/** An operator's drain: no new work from now on, whatever heartbeats say. */
+/** An operator's drain: no new work from now on, regardless of later heartbeats. */
 function Drain(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
   const peer = withCommand(registered(state, turn), { command: 'drain' }, turn);
   const status = peer.status === 'UNHEALTHY' ? 'UNHEALTHY' : 'DRAINING';
@@ -184,13 +184,10 @@ function withCommand(peer: Peer, command: NodeCommand, turn: NodePeerTurn): Peer
 const registered = (state: NodePeerState, turn: NodePeerTurn): Peer =>
   state.peer ?? turn.refuse('not_found', 'no such node is registered');
 
-/** How long a node that left keeps its revision: longer than any update to the fleet can be under way. */
+/** How long a node that left keeps its revision: longer than any update to the fleet can be in transit. */
 const FORGET_AFTER_MS = 3_600_000;
 
-/**
- * The node leaves by itself. When it is not registered, or with another key, it is not accepted, which is no error
- * (G27).
- */
+/** The node leaves. If it is not registered, or with another key, the answer is "not accepted", which is no error (G27). */
 function Deregister(
   state: NodePeerState,
   { reason, public_key_pem }: { readonly reason: string; readonly public_key_pem?: string | undefined },
@@ -204,7 +201,7 @@ function Deregister(
   return leave(state, { peer_id: peer.peer_id, reason, by: '' }, turn);
 }
 
-/** An operator removes it: the key is forgotten too, so another one may attest for the id. */
+/** An operator removes it: its key is forgotten too, so another one may attest for the id. */
 function Remove(state: NodePeerState, _: unknown, turn: NodePeerTurn): NodePeerState {
   const { peer_id } = registered(state, turn);
   return leave(state, { peer_id, reason: 'removed by an operator', by: turn.identity?.subject ?? '' }, turn);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { QueuedCommand } from './commands.ts';
 import { CapabilitySet, NodeRoleName, PeerStatus } from './state.ts';
 
-/** Events of a node, for people who follow it. A heartbeat that changes nothing emits none. */
+/** Events of a node, for people who watch it. A heartbeat that changes nothing emits none. */
 export const nodePeerEvents = {
   /** The first registration, and each later one with a change. */
   peer_registered: z.object({

@@ -23,7 +23,7 @@ export const nodePeerMessages = {
   /** Whether this key may attest for the node's id. */
   Admit: z.object({ public_key_pem: key }),
   Heartbeat,
-  /** The node leaves by itself. */
+  /** The node leaves. */
   Deregister: z.object({ reason, public_key_pem: key.optional() }),
   /** Sent by an operator. */
   Drain: z.object({}),
@@ -31,7 +31,7 @@ export const nodePeerMessages = {
   Remove: z.object({}),
   /** From the fleet: there is a new configuration to fetch. */
   SyncConfig: z.object({ config_version: z.string().min(1).max(64) }),
-  /** Timers: after two intervals of silence, after three, and long after the node left. */
+  /** Timers: after two intervals without a heartbeat, after three, and long after the node left. */
   HeartbeatOverdue: z.object({}),
   HeartbeatsMissed: z.object({}),
   LeftLongAgo: z.object({}),

@@ -50,9 +50,9 @@ export const Peer = z.object({
   capabilities: CapabilitySet,
   grpc_address: GrpcAddress,
   status: PeerStatus,
-  /** An operator drained it: a heartbeat does not undo that, a new registration does. */
+  /** An operator drained it: a heartbeat does not undo that, but a new registration does. */
   drained: z.boolean(),
-  /** No heartbeat for two intervals: it gets no new work; its status does not change yet. */
+  /** No heartbeat for two intervals: it gets no new work, but its status does not change yet. */
   overdue: z.boolean(),
   /** ISO 8601; empty before the first. */
   last_heartbeat_at: z.string(),
@@ -65,9 +65,9 @@ export type Peer = z.output<typeof Peer>;
 export const NodePeerState = z.object({
   /** Null: not registered. */
   peer: Peer.nullable(),
-  /** Counts updates to the fleet, which ignores an older one. */
+  /** Counts updates to the fleet, which ignores older ones. */
   revision: z.number().int(),
-  /** Not registered for so long that nothing of it is kept. */
+  /** Unregistered for so long that all its data is deleted. */
   forgotten: z.boolean(),
 });
 
@@ -82,7 +82,7 @@ export const nodeIdOf = (address: Address): string => parseAddress(address).id;
  * public key.
  */
 export function canonicalPublicKey(pem: string): string {
-  // A private key would be accepted, and its public half used: it must never be sent.
+  // A private key would be accepted here, with its public half used, but it must never be sent.
   if (pem.length > 1_000 || !pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) throw notAKey();
   try {
     const key = createPublicKey(pem);

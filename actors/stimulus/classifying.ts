@@ -8,7 +8,7 @@ import { CLASSIFICATION_TIMER, startWorkflow, stimulusOf, unclassified } from '.
 
 const RETRY = { maxAttempts: 3, initialDelayMs: 200, maxDelayMs: 2_000 } as const;
 
-/** The content that the router is asked with. With its escapes it fits the input of an execution. */
+/** The content in the router's input. With its escapes it fits the input of an execution. */
 const ROUTER_CONTENT_CHARS = 128 * 1024;
 
 /** Starts the router agent, an execution like any other, with a time limit. */
@@ -53,7 +53,7 @@ export function askRouter(
 const isAbout = (state: StimulusState, stimulusId: unknown): state is Classifying =>
   state.status === 'classifying' && state.delivery.stimulus_id === stimulusId;
 
-/** Only a failed start counts here: a started agent sends updates. */
+/** Handles only a failed start: an agent that has started sends updates. */
 export function RouterStarted(state: StimulusState, result: EffectResult, turn: StimulusTurn): StimulusState {
   const { outcome } = result;
   if (!isAbout(state, stimulusOf(result.context)) || outcome.kind === 'done') return state;
@@ -66,7 +66,7 @@ export function RouterStarted(state: StimulusState, result: EffectResult, turn: 
 export function RouterSaid(state: StimulusState, update: ExecutionUpdate, turn: StimulusTurn): StimulusState {
   const wanted = isAbout(state, stimulusOf(update.context)) && state.router_execution_id === update.execution_id;
   if (!wanted) {
-    // Too late: its answer is not read.
+    // Too late: the answer is not read.
     if (update.status === 'running') cancelRouter(update.execution_id, turn);
     return state;
   }
@@ -93,7 +93,7 @@ export function RouterSaid(state: StimulusState, update: ExecutionUpdate, turn: 
   return startWorkflow(state, state, { mode: 'LlmClassified', confidence }, workflow, turn);
 }
 
-/** classifying → settled; the agent is cancelled, now or when it says that it runs. */
+/** classifying → settled; the agent is cancelled, now or when it reports its start. */
 export function ClassificationTimedOut(
   state: StimulusState,
   { stimulus_id }: { readonly stimulus_id: string },
@@ -109,7 +109,7 @@ function cancelRouter(executionId: string, turn: StimulusTurn): void {
   turn.tell(addressOf('execution', turn.tenant, executionId), 'Cancel', {});
 }
 
-/** Answer of the router agent (H23), exactly this. */
+/** Answer of the router agent (H23), without any other fields. */
 const RouterAnswer = z.strictObject({
   workflow: z.string().trim().min(1).max(200),
   confidence: z.number().min(0).max(1),

@@ -14,8 +14,8 @@ import { duplicateDetails, projectStimulus, STIMULI } from './view.ts';
 const WINDOW_TIMER = 'window';
 
 /**
- * The first delivery gets its ids and is routed; a repeat within the window gets the first one's ids. A rejected
- * delivery has started nothing, so the next one counts as new.
+ * The first delivery gets its ids and is routed; a repeat within the window gets the ids of the first. A rejected delivery has
+ * started nothing, so the next one counts as new.
  */
 function Receive(state: StimulusState, receive: ReceiveMessage, turn: StimulusTurn): StimulusState {
   const { identity } = turn;
@@ -55,7 +55,7 @@ function isDuplicate(state: Known, now: number): boolean {
   return state.outcome.kind === 'routed' && now < state.expires_at;
 }
 
-/** A repeat starts nothing. While the first delivery is in progress its outcome is unknown: the API waits for it. */
+/** A repeat starts nothing. While the first delivery is in progress its outcome is unknown, so the API waits for it. */
 function repeated(state: Known, { repeat }: ReceiveMessage, turn: StimulusTurn): StimulusState {
   const { status, delivery, emitted } = state;
   const { stimulus_id, workflow_execution_id } = delivery;
@@ -83,8 +83,8 @@ function Forget(state: StimulusState, _message: object, turn: StimulusTurn): Sti
 const STILL_ON_ITS_WAY_MS = 60_000;
 
 /**
- * The deliveries of one (tenant, source, idempotency key), of which one starts a workflow (G14). After its window only
- * its list entry stays, and the key is free.
+ * The deliveries of one (tenant, source, idempotency key), of which one starts a workflow (G14). After its window only its list
+ * entry remains, and the key can be used again.
  */
 export const stimulusActor = defineActor({
   kind: 'stimulus',

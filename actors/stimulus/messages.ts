@@ -6,7 +6,7 @@ import { ExecutionUpdate } from '../execution/update.ts';
 
 const ContentEncoding = z.literal('base64');
 
-/** Route of a stimulus, by the routing table at the time it came. */
+/** Route of a stimulus, from the routing table at the time of its arrival. */
 export const Routing = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('direct'), workflow: z.string() }),
   z.object({
@@ -21,14 +21,14 @@ export const Routing = z.discriminatedUnion('kind', [
 
 export type Routing = z.output<typeof Routing>;
 
-/** A delivery. The identity is the message's. */
+/** A delivery. The message carries the identity. */
 export const Receive = z.object({
   source: z.string().min(1).max(200),
   content: z.string(),
   content_encoding: ContentEncoding.optional(),
   /** Lower-case names; headers with secrets are omitted. */
   headers: z.record(z.string(), z.string()),
-  /** How long a delivery with the same key counts as a repeat. */
+  /** Time in which a delivery with the same key counts as a repeat. */
   window_ms: z.number().int().min(1),
   /** Answer to a repeat: a refusal, or the outcome of the first delivery. Default `refuse`. */
   repeat: z.enum(['refuse', 'answer']).optional(),
@@ -61,7 +61,7 @@ export type StimulusTurn = Turn<typeof stimulusEvents, typeof stimulusMessages>;
 /** Events of one delivery (H26): StimulusReceived, then exactly one of the others. */
 export const stimulusEvents = {
   StimulusReceived: z.object({ stimulus_id: z.string(), source: z.string(), received_at: z.string() }),
-  /** Its workflow is durably started. */
+  /** The start of its workflow is durable. */
   StimulusClassified: z.object({
     stimulus_id: z.string(),
     workflow_id: z.string(),
@@ -71,7 +71,7 @@ export const stimulusEvents = {
     confidence: z.number(),
     classified_at: z.string(),
   }),
-  /** `code` is one of the error table, `reason` its text. */
+  /** `code` is a code of the error table, `reason` its text. */
   StimulusRejected: z.object({
     stimulus_id: z.string(),
     code: z.string(),
@@ -89,7 +89,7 @@ export const stimulusEvents = {
 /** Fields of every delivery from its first turn on. */
 const Delivery = z.object({
   stimulus_id: z.string(),
-  /** Id of the workflow execution, started or not. */
+  /** Id of the workflow execution, whether it was started or not. */
   workflow_execution_id: z.string(),
   source: z.string(),
   received_at: z.string(),
@@ -114,8 +114,8 @@ export type Outcome = z.output<typeof Outcome>;
 const kept = { delivery: Delivery, expires_at: z.number(), emitted: z.number().int() } as const;
 
 /**
- * new → (classifying →) starting → settled → over. A rejected delivery starts nothing, so a repeat of it is received as
- * new, in the same actor. Content and headers are stored only while the router may need them.
+ * new → (classifying →) starting → settled → over. A rejected delivery starts nothing, so a repeat of it is received as new by
+ * the same actor. Content and headers are stored only while the router may need them.
  */
 export const StimulusState = z.discriminatedUnion('status', [
   z.object({ status: z.literal('new') }),

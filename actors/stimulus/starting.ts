@@ -9,10 +9,10 @@ const RETRY = { maxAttempts: 5, initialDelayMs: 200, maxDelayMs: 5_000 } as cons
 
 const ATTEMPT_TIMEOUT_MS = 30_000;
 
-/** The goal of the run, for people and prompts: the whole content is its input. Leaves room for the note of a cut. */
+/** The intent of the run, for people and prompts; the whole content is its input. Leaves room for the note that it was cut. */
 const INTENT_CHARS = LIMITS.intentChars - 100;
 
-/** Starts its workflow; repeated, the effect starts one execution only. */
+/** Starts its workflow; a repeated effect starts no second execution. */
 export function startWorkflow(
   { delivery, expires_at, emitted }: Omit<Known, 'status'>,
   content: Content,
@@ -50,7 +50,7 @@ export function WorkflowStarted(state: StimulusState, result: EffectResult, turn
   const { routing, workflow } = state;
   if (outcome.kind === 'done') return routed(state, routing, Started.parse(outcome.value), turn);
   if (outcome.kind === 'in_doubt') return rejected(state, 'workflow_error', 'it is unknown whether it started', turn);
-  // The sender's fault: content that does not fit the schema, or is larger as JSON than the input of a run may be.
+  // The sender's fault: the content does not fit the schema, or as JSON exceeds the limit of a run's input.
   if (outcome.code === 'validation_failed' || outcome.code === 'payload_too_large')
     return rejected(state, outcome.code, outcome.message, turn);
   if (outcome.code !== 'not_found') {
@@ -70,7 +70,7 @@ export const CLASSIFICATION_TIMER = 'classification';
 
 export const timeOf = (turn: StimulusTurn): string => new Date(turn.now).toISOString();
 
-/** The delivery of an effect or an execution, from the context that comes back with its result. */
+/** The delivery of an effect or an execution, from the context that returns with its result. */
 export const stimulusOf = (context: unknown): unknown =>
   typeof context === 'object' && context !== null && 'stimulus_id' in context ? context.stimulus_id : undefined;
 
@@ -98,7 +98,7 @@ function routed(
   return settled(state, { kind: 'routed', workflow_id: workflow.workflow_id, workflow_name: workflow.name });
 }
 
-/** It is rejected: nothing is started. */
+/** It is rejected and starts nothing. */
 export function rejected(
   state: Known,
   code: 'no_router_configured' | 'validation_failed' | 'payload_too_large' | 'workflow_error',
@@ -122,13 +122,13 @@ export function unclassified(
   return settled(state, { kind: 'rejected', code, reason: error });
 }
 
-/** Deeper JSON is taken as text: nothing behind may recurse into it without end. */
+/** Deeper JSON is handled as text, so that later code can recurse into it safely. */
 const MAX_DEPTH = 100;
 
 interface Content {
   readonly content: string;
   readonly content_encoding?: 'base64' | undefined;
-  /** Lower-case names; none that carries a secret. */
+  /** Lower-case names; headers with secrets are omitted. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -139,20 +139,21 @@ export function workflowInput({ content, content_encoding }: Omit<Content, 'head
 }
 
 function objectOf(text: string): JsonObject | null {
-  // Cheap, and spares a long text that is none.
+  // A cheap test that avoids parsing a long text.
   if (!/^\s*\{/.test(text)) return null;
   try {
     const value: Json = JSON.parse(text);
     return isJsonObject(value) && isTame(value, MAX_DEPTH) ? value : null;
   } catch {
-    // Text that is no JSON, or too deep for the parser, is text.
+    // Text that is not JSON, or too deep for the parser, is handled as text.
     return null;
   }
 }
 
 /**
- * Whether the value has at most this number of levels. No part of it may pose as a prototype when it is copied later: members of that
- * name are removed. A walk behind the parser takes a twentieth of the time of a reviver, which is called for every value.
+ * Whether the value has at most this number of levels. Members named like a prototype are removed, so that no part can act as
+ * one when it is copied later. A walk after the parser takes a twentieth of the time of a reviver, which is called for every
+ * value.
  */
 function isTame(value: Json, levels: number): boolean {
   if (value === null || typeof value !== 'object') return true;

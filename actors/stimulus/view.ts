@@ -9,18 +9,18 @@ export interface StimulusRecord {
   readonly received_at: string;
 }
 
-/** What a refused duplicate says of the first one. */
+/** The first delivery, as the error of a refused duplicate reports it. */
 export interface Duplicate {
   readonly original_stimulus_id: string;
   readonly workflow_execution_id: string;
 }
 
-/** The error of a duplicate; the ids travel as its details. */
+/** The error of a duplicate; its details carry the ids. */
 export function duplicateDetails(first: Duplicate): { path: string; message: string }[] {
   return Object.entries(first).map(([path, message]) => ({ path, message }));
 }
 
-/** Where the lists of stimuli come from (R2). A document's id is the stimulus' id, not its actor's. */
+/** Collection behind the lists of stimuli (R2). A document's id is that of the stimulus, not of its actor. */
 export const STIMULI: CollectionSpec = { name: 'stimuli', unique: [], indexes: [['received_at'], ['source']] };
 
 /** One stimulus in lists. */
@@ -39,7 +39,7 @@ export function projectStimulus(
     id: stimulus_id,
     source,
     status: outcome?.kind ?? 'received',
-    // One that was rejected has started nothing.
+    // A rejected one has started nothing.
     workflow_execution_id: rejected ? null : workflow_execution_id,
     reason: rejected ? `${outcome.code}: ${outcome.reason}` : null,
     received_at,

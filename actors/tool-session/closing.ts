@@ -5,7 +5,7 @@ import { append, callOf, type SessionTurn, type ToolSessionState } from './state
 /** Timer of the session's expiry. */
 export const EXPIRY = 'expiry';
 
-/** Stops and records running calls, then appends the last link. The state forgets its calls; their records stay. */
+/** Cancels and records running calls, then appends the last link. The state drops its calls; their records stay. */
 export function close(
   state: ToolSessionState,
   { status, reason }: { readonly status: 'closed' | 'revoked'; readonly reason: string },
@@ -19,14 +19,14 @@ export function close(
       code: 'cancelled',
       message: `${tool} was stopped: the session is closed, ${reason}`,
     };
-    // A call that was stopped may have acted.
+    // A cancelled call may have acted.
     open = recordEnd(open, { call, result, outcome: mode === 'once' ? 'in_doubt' : 'failed' }, turn);
   }
   turn.clear(EXPIRY);
   return append({ ...open, status, grant: null, calls: {}, running: {} }, { kind: 'closed', reason }, turn);
 }
 
-/** A limit that passes, and nothing ran: the same call may be tried again. */
+/** A passing limit, and nothing ran: the same call may be tried again. */
 const PASSES = 'RateLimitExceeded';
 
 interface Ending {
@@ -35,7 +35,7 @@ interface Ending {
   readonly outcome: Extract<AuditBody, { kind: 'ended' }>['outcome'];
 }
 
-/** Removes a call from those that run and appends its end. */
+/** Removes a call from the running ones and appends its end. */
 export function recordEnd(
   state: ToolSessionState,
   { call, result, outcome }: Ending,

@@ -11,7 +11,7 @@ const text = z.string().max(2_000);
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
-/** Opens a session. The same again changes nothing; after `Close` it is refused. */
+/** Opens a session. Repeating it changes nothing; after `Close` it is refused. */
 export const Open = z.object({
   session_id: id,
   source: z.enum(['seal', 'inner_loop', 'mcp', 'rest']),
@@ -19,7 +19,7 @@ export const Open = z.object({
   grant: ToolGrant,
   /** Ed25519, JWK `x`; null for sessions without an agent's key. */
   public_key: z.string().max(64).nullable(),
-  /** ISO time of its expiry; null: it ends with its execution, or with its one call. */
+  /** ISO time of its expiry; null: it ends with its execution, or with its only call. */
   expires_at: z.iso.datetime().nullable(),
 });
 
@@ -27,7 +27,7 @@ export type OpenSession = z.input<typeof Open>;
 
 /** Decides, records and begins a call. The answer is an `InvokeReply`; the result is the event `CallEnded`. */
 export const Invoke = z.object({
-  /** JSON-RPC id with its type in front: `n:1`, `s:abc`. */
+  /** JSON-RPC id with its type as a prefix: `n:1`, `s:abc`. */
   call: z
     .string()
     .max(300)
@@ -37,7 +37,7 @@ export const Invoke = z.object({
   /** SHA-256 of the canonical JSON of name and arguments, for the chain. */
   call_hash: hash,
   envelope_hash: hash.nullable(),
-  /** The same call with the same payload is a repeat; with another payload it is refused. */
+  /** A call with the same id and payload is a repeat; with another payload it is refused. */
   payload_hash: hash,
   /** The session ends with this call. */
   last: z.boolean().optional(),
@@ -82,7 +82,7 @@ export const toolSessionMessages = {
 /** Result of an allowed call. */
 export const CallResult = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('outcome'), outcome: ToolOutcome }),
-  /** Denied where it runs: by a limit, or because the tool has changed. */
+  /** Denied by the node that runs it: by a limit, or because the tool has changed. */
   z.object({
     kind: z.literal('denied'),
     reason: z.string(),
@@ -96,9 +96,9 @@ export const CallResult = z.discriminatedUnion('kind', [
 export type CallResult = z.output<typeof CallResult>;
 
 /**
- * A session's events are its audit chain (manifests/audit): each payload is an `AuditRecord` whose `sequence` is the
- * event's number. `CallEnded` has the result beside the record, which holds only its hash: repeats are answered with
- * it, and the state need not hold it. Records of an inner loop have no result.
+ * A session's events are its audit chain (manifests/audit): each payload is an `AuditRecord` whose `sequence` is the event's
+ * number. `CallEnded` has the result beside the record, which holds only its hash: repeats are answered with it, so the state
+ * need not hold it. Records of an inner loop have no result.
  */
 export const toolSessionEvents = {
   SessionOpened: AuditRecord,
@@ -111,7 +111,7 @@ export const toolSessionEvents = {
 
 export type ToolSessionEventName = keyof typeof toolSessionEvents;
 
-/** Limits of one session, each far above what an agent needs. */
+/** Limits of one session, each far above the needs of an agent. */
 export const SESSION_LIMITS = {
   /**
    * Calls that are decided, allowed or not; further ones are refused. Each takes about 150 bytes of the state, which
@@ -120,8 +120,8 @@ export const SESSION_LIMITS = {
   calls: 2_000,
   /** Parallel calls. */
   running: 64,
-  /** Refused envelopes that are recorded; one more record says that no further one is. */
+  /** Refused envelopes that are recorded; one more record says that later ones are not. */
   refusals: 10_000,
-  /** Repeats that are recorded; further ones are answered only. */
+  /** Repeats that are recorded; later ones are answered without a record. */
   replays: 10_000,
 } as const;

@@ -15,15 +15,14 @@ import {
 
 const count = z.number().int();
 
-/** Validated at `Open`, and not again at every call. */
+/** Validated at `Open`, not at every call. */
 const checked = <T extends object>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
-/** Record of a call until the session ends. Small, since there may be thousands. */
+/** Record of a call until the session ends. It is small, since there may be thousands. */
 interface CallRecord {
   readonly payload: string;
   /**
-   * `denied` by policy, which decides the same each time; `deferred`: refused by a limit that passes, so a repeat is
-   * decided again.
+   * `denied` by policy, which decides the same each time; `deferred`: refused by a passing limit, so a repeat is decided again.
    */
   readonly status: 'running' | 'ended' | 'denied' | 'deferred';
   /** Event of its decision while it runs, then of its end. */
@@ -83,7 +82,7 @@ export const sessionOf = (open: z.output<typeof Open>, openedAt: string): Sessio
   opened_at: openedAt,
 });
 
-/** Ids begin with their type, so none is a property of every object. */
+/** Ids begin with their type, so none matches a property that every object has. */
 export const callOf = ({ calls }: ToolSessionState, id: string): CallRecord | undefined => calls[id];
 
 export type SessionTurn = Turn<typeof toolSessionEvents, typeof toolSessionMessages>;
@@ -99,7 +98,7 @@ const NAMES: Readonly<Record<AuditBody['kind'], ToolSessionEventName>> = {
 
 export const timeOf = (turn: SessionTurn): string => new Date(turn.now).toISOString();
 
-/** Emits an event: always the next link of the chain. */
+/** Emits an event: the next link of the chain. */
 export function append(
   state: ToolSessionState,
   body: AuditBody,
@@ -116,7 +115,7 @@ export const replyWith = (turn: SessionTurn, reply: InvokeReply): void => turn.r
 
 const SILENCE = 'further refusals of this session are not recorded';
 
-/** Records a refused envelope or request. Anyone may send them without end, so their number is limited. */
+/** Records a refused envelope or request. Anyone can send any number of them, so the records are limited. */
 export function appendRefusal(
   state: ToolSessionState,
   refusal: { readonly envelope_hash: string; readonly reason: string },

@@ -1,6 +1,6 @@
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 import type { Session, ToolSessionState } from './state.ts';
-/** Where the lists of sessions come from (R2). */
+/** Collection behind the lists of sessions (R2). */
 export const TOOL_SESSIONS: CollectionSpec = {
   name: 'tool_sessions',
   unique: [],
@@ -18,11 +18,11 @@ export interface ToolSessionDocument extends StoredDocument {
   readonly calls: number;
   readonly denied: number;
   readonly opened_at: string;
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees it; absent: every caller of the tenant does. */
   readonly owner?: string;
 }
 
-/** Whose a session is: of an execution that is a user's own, that user's. */
+/** Owner of a session: that of its execution, if a user owns it. */
 export const ownerOf = ({ subject: { principal } }: Session): { readonly owner?: string } =>
   principal.confidential === true ? { owner: principal.subject } : {};
 

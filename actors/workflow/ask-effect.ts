@@ -7,22 +7,22 @@ import { StepFailure } from './steps/step.ts';
 
 type Request = EffectRequest<keyof typeof workflowMessages & string>;
 
-/** For starts of children and volumes, which may wait until a service is back. */
+/** For starts of children and volumes, which may wait until a service is available again. */
 const PATIENT = { maxAttempts: 6, initialDelayMs: 500, maxDelayMs: 15_000 } as const;
 /** Only failures before the command started, which the effect reports as kind `retry`. */
 const BEFORE_THE_START = { maxAttempts: 3, initialDelayMs: 500, maxDelayMs: 5_000 } as const;
 
-/** Effects of a run: kind, whether a repeat is harmless, and the message of the answer (E2). */
+/** Effects of a run: kind, mode (whether a repeat is harmless), and the message that takes the answer (E2). */
 const EFFECTS = {
   'volumes.prepare': { mode: 'repeatable', replyAs: 'VolumesPrepared', retry: PATIENT },
   'agent.start': { mode: 'repeatable', replyAs: 'AgentStarted', retry: PATIENT },
   'workflow.start': { mode: 'repeatable', replyAs: 'ChildStarted', retry: PATIENT },
   'command.run': { mode: 'once', replyAs: 'CommandEnded', retry: BEFORE_THE_START },
-  // Attempts are those of the state's `retry`, which the run counts.
+  // The state's `retry` gives the attempts, which the run counts.
   'container.run': { mode: 'repeatable', replyAs: 'ContainerEnded' },
 } as const satisfies Record<string, Pick<Request, 'mode' | 'replyAs' | 'retry'>>;
 
-/** Asks for an effect; returns its id. */
+/** Requests an effect; returns its id. */
 export function askEffect(kind: keyof typeof EFFECTS, input: JsonObject, context: Json, turn: WorkflowTurn): string {
   return turn.effect({ kind, ...EFFECTS[kind], input, context });
 }

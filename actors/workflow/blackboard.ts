@@ -5,13 +5,10 @@ import type { WorkflowTurn } from './messages.ts';
 import type { IdleWorkflow } from './state.ts';
 import { StepFailure } from './steps/step.ts';
 
-/** Quotes, colon and comma around one entry. */
+/** Quotes, colon and comma of one entry. */
 const ENTRY_BYTES = 4;
 
-/**
- * Writes entries, replacing those with the same key. Throws a StepFailure `blackboard_full` when it would exceed its
- * limits.
- */
+/** Writes entries, replacing those with the same key. Throws a StepFailure `blackboard_full` above its limits. */
 export function writeBlackboard(run: IdleWorkflow, entries: JsonObject, turn: WorkflowTurn): IdleWorkflow {
   const bytes = bytesWith(run, entries);
   if (bytes > LIMITS.blackboardBytes && bytes > run.blackboard_bytes)
@@ -49,8 +46,8 @@ interface Draft {
 }
 
 /**
- * A turn may write a hundred times, so it copies the blackboard once and writes in place from then on. The state that
- * the turn began with stays unchanged, so a turn that is rolled back leaves nothing.
+ * A turn may write a hundred times, so it copies the blackboard once and then writes in place. The state with which the turn
+ * began stays unchanged, so a turn that is rolled back leaves no change.
  */
 const drafts = new WeakMap<WorkflowTurn, Draft>();
 

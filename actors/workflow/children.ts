@@ -4,7 +4,7 @@ import type { Json } from '../../runtime/json.ts';
 import type { WorkflowTurn } from './messages.ts';
 import type { Awaiting } from './state.ts';
 
-/** Stops what a run waits for: cancels its effects, and sends a cancel to the actors it asked. */
+/** Cancels everything a run waits for: its effects, and, by a message, the actors that it asked. */
 export function release(awaiting: Awaiting, why: string, turn: WorkflowTurn): void {
   const cancelled = { reason: why };
   const tell = (kind: string, id: string, type: string, payload: Json): void =>
@@ -43,8 +43,7 @@ export function settle(effectId: string | null, turn: WorkflowTurn): void {
 }
 
 /**
- * Cancels a child that is no longer wanted when it says that it runs: its start was under way when its state ended
- * (actors/execution/update.ts).
+ * Cancels an unwanted child when it reports its start, which was in progress when its state ended (actors/execution/update.ts).
  */
 export function cancelUnwanted(
   kind: 'execution' | 'workflow',

@@ -14,7 +14,7 @@ export interface Choice {
   readonly transition: Transition | null;
   /** Expressions that could not be evaluated; they did not match. */
   readonly problems: readonly ExpressionProblem[];
-  /** What the expression of each tried transition read, by the path as written. */
+  /** The values that the expression of each tried transition read, by the path as written. */
   readonly reads: readonly ReadonlyMap<string, Found>[];
 }
 
@@ -23,7 +23,7 @@ interface ExpressionProblem extends StepError {
   readonly transition: number;
 }
 
-/** Paths of one expression that are kept; a template in it may read thousands. */
+/** Paths that are kept of one expression; a template in it may read thousands. */
 const MOST_READS = 10;
 
 /** Tries the transitions of the ended state in order; `record` is its entry on the blackboard. */
@@ -64,8 +64,8 @@ function evaluate(
 }
 
 /**
- * One condition (W15). A condition on a value that the state does not have (a score after a failure, the exit code of a
- * command that did not start) does not match.
+ * One condition (W15). A condition on a value that the state lacks (a score after a failure, the exit code of a command that
+ * did not start) does not match.
  */
 export function matches(transition: Transition, step: StateSpec, record: JsonObject): boolean {
   const success = record.status === 'success';
@@ -100,7 +100,7 @@ export function matches(transition: Transition, step: StateSpec, record: JsonObj
 
 function exitCodeMatches({ condition, value }: Transition, record: JsonObject): boolean {
   const code = isJsonObject(record.output) ? own(record.output, 'exit_code') : undefined;
-  // Null: ended by a signal, which counts as not zero.
+  // Null: ended by a signal, which counts as non-zero.
   if (code !== null && typeof code !== 'number') return false;
   if (condition === 'exit_code_zero') return code === 0;
   if (condition === 'exit_code_non_zero') return code !== 0;

@@ -24,8 +24,8 @@ import { timedOutText } from './steps/system.ts';
 import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 
 /**
- * One run of a workflow manifest (W19): pending → running ⇄ waiting_for_human_input → completed | failed | cancelled.
- * It waits for one thing at a time, an effect or another actor; `maxTransitions` bounds a run that loops (W19).
+ * One run of a workflow manifest (W19): pending → running ⇄ waiting_for_human_input → completed | failed | cancelled. It waits
+ * for one thing at a time, an effect or another actor; `maxTransitions` limits a run with loops (W19).
  */
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({
@@ -86,7 +86,7 @@ function Cancel(
 }
 
 /**
- * The current state took too long: what it waits for is stopped, and the state fails. The timer of an earlier state is
+ * The current state took too long: its effects and children are cancelled, and it fails. The timer of an earlier state is
  * ignored.
  */
 function StateTimedOut(state: WorkflowState, { entry }: { readonly entry: number }, turn: WorkflowTurn): WorkflowState {
@@ -101,7 +101,7 @@ function StateTimedOut(state: WorkflowState, { entry }: { readonly entry: number
   return finish(run, result, turn);
 }
 
-/** The part of the output that is known. */
+/** The known part of the output. */
 function leftOver(awaiting: Awaiting): JsonObject {
   if (awaiting.kind === 'containers') return { output: awaiting.results };
   if (awaiting.kind === 'child') return { result: null, child_execution_id: awaiting.execution_id };

@@ -47,7 +47,7 @@ export function cancelRun(run: IdleWorkflow, reason: string | null, turn: Workfl
   return end(run, outcome, turn);
 }
 
-/** Output of a completed run: its last state's `output`, or `result`, or all it wrote but its status. */
+/** Output of a completed run: its last state's `output`, or `result`, or the whole entry except its status. */
 export function outputOf(blackboard: JsonObject, lastState: string | null): Json {
   const record = lastState === null ? undefined : own(blackboard, lastState);
   if (!isJsonObject(record)) return record ?? null;
@@ -55,7 +55,7 @@ export function outputOf(blackboard: JsonObject, lastState: string | null): Json
   return own(rest, 'output') ?? own(rest, 'result') ?? rest;
 }
 
-/** Sends an update to the actor that the start named in `notify`, if it named one. */
+/** Sends an update to the actor that the start named in `notify`, if any. */
 export function notifyParent(
   run: IdleWorkflow,
   change: Pick<WorkflowUpdate, 'status' | 'reason' | 'error' | 'output' | 'blackboard'>,
@@ -102,20 +102,20 @@ function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWork
 /** What happens to a command that had started when its node died (E2). */
 type DoubtPolicy = 'retry' | 'fail' | 'ask';
 
-/** Annotation of a workflow; followed by `.STATE` it is of one state. */
+/** Annotation of a workflow; with the suffix `.STATE`, of one state. */
 const ON_IN_DOUBT = 'svc.dev/on-in-doubt';
 
 const POLICIES: readonly DoubtPolicy[] = ['retry', 'fail', 'ask'];
 
 const policyOf = (text: string | undefined): DoubtPolicy | undefined => POLICIES.find((policy) => policy === text);
 
-/** The state's policy, or the workflow's, or `fail`: never a silent repeat. */
+/** The state's policy, or the workflow's, or `fail`: a repeat is always an explicit choice. */
 export function doubtPolicy({ metadata }: WorkflowManifest, state: string): DoubtPolicy {
   const { annotations } = metadata;
   return policyOf(own(annotations, `${ON_IN_DOUBT}.${state}`)) ?? policyOf(own(annotations, ON_IN_DOUBT)) ?? 'fail';
 }
 
-/** The first annotation of this kind with an unknown value; null when there is none. */
+/** The first of these annotations with an unknown value; null when there is none. */
 export function badDoubtPolicy({ metadata }: WorkflowManifest): string | null {
   const bad = Object.entries(metadata.annotations).find(
     ([key, value]) => (key === ON_IN_DOUBT || key.startsWith(`${ON_IN_DOUBT}.`)) && policyOf(value) === undefined,

@@ -2,22 +2,25 @@ import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
 import { type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
 
-/** Events of a workflow execution (W21). Each names its time in its own field. */
+/** Events of a workflow execution (W21). Each has its own field for its time. */
 const run = { execution_id: z.string() };
 
 const inState = { ...run, state_name: z.string() };
 
 const count = z.number().int().min(0);
 
-/** What became of one transition when its state ended. */
+/** Result of one transition when its state ended. */
 const TriedTransition = z.object({
   target: z.string(),
   condition: z.string(),
-  /** What the condition asks, with the values of the manifest; the expression of `custom`. Cut when long. */
+  /** The test of the condition, with the values of the manifest; the expression of `custom`. Cut when long. */
   test: z.string(),
-  /** `not_tried`: one before it was taken, or the run ends in this state. */
+  /** `not_tried`: an earlier one was taken, or the run ends in this state. */
   result: z.enum(['taken', 'no_match', 'not_tried']),
-  /** What the test read: a path, and the value there as JSON; `missing`, or how many a list or a map has. Cut when long. */
+  /**
+   * The values that the test read: a path, and the value there as JSON; `missing`, or the size of a list or a map. Cut when
+   * long.
+   */
   saw: z.array(z.object({ path: z.string(), value: z.string() })),
   /** Why the expression could not be evaluated. */
   error: z.string().optional(),
@@ -35,7 +38,7 @@ export const workflowEvents = {
     workflow_version: z.string(),
     started_at: z.string(),
   }),
-  /** In runs of svc.execute.intent: second of the events, and last but one. Long texts are cut. */
+  /** In runs of svc.execute.intent: the second event, and the last but one. Long texts are cut. */
   IntentExecutionPipelineStarted: z.object({
     ...run,
     intent: z.string(),
@@ -66,7 +69,7 @@ export const workflowEvents = {
     output: jsonField,
     next_state: z.string().nullable(),
     condition: z.string().nullable(),
-    /** Every transition of the state in the order of the manifest; absent in runs of earlier versions. */
+    /** All transitions of the state in the order of the manifest; absent in runs of earlier versions. */
     transitions: z.array(TriedTransition).optional(),
     exited_at: z.string(),
   }),
@@ -83,7 +86,7 @@ export const workflowEvents = {
     error: z.string(),
     failed_at: z.string(),
   }),
-  /** A step whose outcome was unknown after a crash is run again. */
+  /** A step whose outcome was in doubt after a crash is run again. */
   WorkflowStepRepeated: z.object({
     ...inState,
     repeat: count,
@@ -127,7 +130,7 @@ export const workflowEvents = {
     ...stepName,
     reason: z.string(),
     attempt: count,
-    /** When the next attempt starts; null when there is none. */
+    /** Start of the next attempt; null when there is none. */
     retry_at: z.string().nullable(),
     failed_at: z.string(),
   }),
@@ -183,7 +186,7 @@ export interface WorkflowLogEvent {
   readonly sequence: number;
   readonly event_type: string;
   readonly state_name: string | null;
-  /** Iterations are in the logs of the agents' executions: null here. */
+  /** Null: the logs of the agents' executions have the iterations. */
   readonly iteration_number: number | null;
   readonly payload: JsonObject;
   /** ISO 8601. */

@@ -3,16 +3,15 @@
  * and every message it sends below the 16 MiB of a payload.
  */
 export const LIMITS = {
-  /** Beyond these Start is refused with `payload_too_large`. */
+  /** Larger starts are refused with `payload_too_large`. */
   manifestBytes: 2 * 1024 * 1024,
   inputBytes: 5 * 1024 * 1024,
   intentChars: 256 * 1024,
   /**
-   * The blackboard, with the outputs that a running parallel state has so far. Beyond it the state fails with
-   * `blackboard_full`.
+   * The blackboard, including the outputs so far of a running parallel state. Above it the state fails with `blackboard_full`.
    */
   blackboardBytes: 6 * 1024 * 1024,
-  /** Top-level keys of the blackboard. Beyond it the start is refused, or the state fails with `blackboard_full`. */
+  /** Top-level keys of the blackboard. Above it the start is refused, or the state fails with `blackboard_full`. */
   blackboardKeys: 10_000,
   /** The copy of `spec.context` that `update_context` changes. */
   contextBytes: 1024 * 1024,
@@ -22,15 +21,15 @@ export const LIMITS = {
   spokenChars: 64 * 1024,
   /** Input of all effects of one state together. */
   effectInputBytes: 4 * 1024 * 1024,
-  /** `output` of WorkflowStateExited; a larger one is given by its size and beginning. */
+  /** `output` of WorkflowStateExited; of a larger one the event has the size and the beginning. */
   eventOutputBytes: 16 * 1024,
   /** Texts of errors. */
   errorChars: 4 * 1024,
   /** States that end within one turn before the run sends itself Continue. */
   statesPerTurn: 50,
   /**
-   * A command ends itself at its state's time-out and then reports its output, at most 2 s later; only one that has not
-   * reported by then is cancelled without output.
+   * A command ends at its state's time-out and then reports its output within 2 s; only one that has not reported by then is
+   * cancelled without output.
    */
   commandGraceMs: 3_000,
   /** How often a step whose outcome is in doubt is run again (E2). */

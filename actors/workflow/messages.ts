@@ -13,8 +13,8 @@ import type { workflowEvents } from './events.ts';
 import { IntentPipeline } from './start-request.ts';
 
 /**
- * Payload of the message that a workflow sends to the actor its start named (`notify`): one when it has started, one
- * when it has ended. A parent that no longer wants it answers the first with Cancel.
+ * Payload of the messages that a workflow sends to the actor in `notify` of its start: one when it starts, one when it ends. A
+ * parent that no longer needs it answers the first with Cancel.
  */
 export const WorkflowUpdate = z.object({
   execution_id: z.string(),
@@ -24,7 +24,7 @@ export const WorkflowUpdate = z.object({
   reason: z.string().nullable(),
   /** The failure, for people. */
   error: z.string().nullable().default(null),
-  /** Output of its last state, or what `finalize` rendered; null unless completed. */
+  /** Output of its last state, or the one that `finalize` rendered; null unless completed. */
   output: jsonField,
   /** Final blackboard; empty until it has ended. */
   blackboard: jsonObjectField,
@@ -33,7 +33,7 @@ export const WorkflowUpdate = z.object({
 
 export type WorkflowUpdate = z.output<typeof WorkflowUpdate>;
 
-/** The parts that a run is made of. The catalog validated the whole manifest when it was deployed. */
+/** The parts of a manifest that runs use. The catalog validated the whole manifest at deployment. */
 const manifestShape = z.looseObject({
   metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.looseObject({}) }),
   spec: z.looseObject({
@@ -44,7 +44,7 @@ const manifestShape = z.looseObject({
   }),
 });
 
-/** Manifests that were checked. Each turn of a run has the very same object, and it is never changed in place. */
+/** Manifests that were checked. Each turn of a run has the same object, which is never changed in place. */
 const checked = new WeakSet<object>();
 
 export const manifestField = z.custom<WorkflowManifest>((value) => {
@@ -59,11 +59,14 @@ const id = z.string().min(1).max(128);
 
 export const Ancestor = z.object({ workflow_id: z.string(), name: z.string(), execution_id: z.string() });
 
-/** Starts a run; the only message that creates one. The same id again gets the same answer and starts nothing. */
+/**
+ * Starts a run; only this message and `Fork` create one. Starting again under the same id gets the same answer and starts
+ * nothing.
+ */
 export const Start = z.object({
   execution_id: id,
   workflow_id: id,
-  /** Normalised manifest, as the catalog keeps it. */
+  /** Normalised manifest, as the catalog stores it. */
   manifest: manifestField,
   intent: z.string().optional(),
   input: jsonField,
@@ -79,18 +82,18 @@ export const Start = z.object({
 export type Start = z.output<typeof Start>;
 
 /**
- * Creates a fork of another run, instead of `Start`: it goes on from the state that the message carries. The fields of a
- * start are the values that it goes on with; `blackboard` has only the entries that are changed.
+ * Creates a fork of another run, instead of `Start`: it continues from the state in the message. The fields of a start are the
+ * values with which it continues; `blackboard` has only the changed entries.
  */
 export const Fork = Start.extend({
   work: ForkedWork,
-  /** What differs from the original. The state that waits is begun again with it. */
+  /** The parts that differ from the original. The waiting state is begun again with them. */
   changed: z.array(z.enum(['input', 'blackboard', 'manifest'])).max(3),
 });
 
 export type Fork = z.output<typeof Fork>;
 
-/** Number of the state's entry in the run, so that the timer of an earlier state is recognised. */
+/** Number of the state's entry in the run, which identifies the timer of an earlier state. */
 const entry = z.object({ entry: z.number().int() });
 
 /** Messages of a run. Late and repeated ones change nothing: an update or a result counts only while it is awaited. */
@@ -98,7 +101,7 @@ export const workflowMessages = {
   Start,
   Fork,
   Cancel: z.object({ reason: z.string().max(1_000).optional() }),
-  /** The run goes on after a long chain of states that waited for nothing. */
+  /** The run continues after a long chain of states that did not wait. */
   Continue: entry,
   StateTimedOut: entry,
   /** The pause before the next attempt of a container is over. */
@@ -109,7 +112,7 @@ export const workflowMessages = {
   ContainerEnded: EffectResult,
   AgentStarted: EffectResult,
   ChildStarted: EffectResult,
-  /** What other actors notify. The names are stored with their requests (`notify.as`), so they stay. */
+  /** Updates of other actors. The names are stored with their requests (`notify.as`), so they stay. */
   AgentWord: ExecutionUpdate,
   ChildWord: WorkflowUpdate,
   PanelWord: PanelConcluded,

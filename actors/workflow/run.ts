@@ -19,14 +19,14 @@ import { beginHuman, beginSubworkflow } from './steps/subworkflow.ts';
 import { beginSystem } from './steps/system.ts';
 import { triedTransitions } from './tried-transitions.ts';
 
-/** The current state as the manifest has it. */
+/** The current state in the manifest. */
 export function currentStep(run: IdleWorkflow): StateSpec {
   const step = own(run.manifest.spec.states, run.current_state ?? '');
   if (step === undefined) throw new Error(`the manifest has no state ${run.current_state}`);
   return step;
 }
 
-/** Enters a state, and the next ones as long as each ends within this turn. */
+/** Enters a state, and the next ones while each ends within this turn. */
 export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): WorkflowState {
   let next: { readonly run: IdleWorkflow; readonly target: string } = { run, target };
   for (let states = 0; states < LIMITS.statesPerTurn; states += 1) {
@@ -57,14 +57,14 @@ export function beginAnew(run: IdleWorkflow, turn: WorkflowTurn): WorkflowState 
   return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
 }
 
-/** The state that waited has ended: its output is written, and the run goes on. */
+/** The waiting state has ended: its output is written, and the run continues. */
 export function finish(run: IdleWorkflow, result: StepResult, turn: WorkflowTurn): WorkflowState {
   turn.clear(TIMERS.state);
   const left = leave({ ...run, status: 'running' }, result, turn);
   return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
 }
 
-/** Sets the timer of the state just begun, with its whole time. */
+/** Sets the timer of the state just begun, with its full time limit. */
 export function setStateTimer(run: IdleWorkflow, turn: WorkflowTurn): void {
   const { timeout_ms, kind } = currentStep(run);
   // The approval of a Human state has the timer itself.
@@ -88,7 +88,7 @@ function enter(run: IdleWorkflow, name: string, turn: WorkflowTurn): IdleWorkflo
   };
 }
 
-/** All templates of a step are rendered before it asks for anything, so a step that fails here has started nothing. */
+/** All templates of a step are rendered before its first request, so a step that fails here has started nothing. */
 function begin(run: IdleWorkflow, turn: WorkflowTurn): Begun {
   try {
     return beginStep(run, currentStep(run), turn);
@@ -102,7 +102,7 @@ function begin(run: IdleWorkflow, turn: WorkflowTurn): Begun {
 
 type Left = { readonly ended: EndedWorkflow } | { readonly run: IdleWorkflow; readonly target: string };
 
-/** Writes the output, then the first transition that matches decides (W15). */
+/** Writes the output; the first transition that matches then decides (W15). */
 function leave(idle: IdleWorkflow, wanted: StepResult, turn: WorkflowTurn): Left {
   const { run, result, record } = writeOutput(idle, wanted, turn);
   const step = currentStep(run);
@@ -151,7 +151,7 @@ function feedbackText(run: IdleWorkflow, { transitions }: StateSpec, chosen: Tra
   }
 }
 
-/** Problems of one state's expressions that become events. */
+/** Number of problems of one state's expressions that become events. */
 const MOST_PROBLEMS = 5;
 
 interface TemplateFailure extends Partial<StepError> {

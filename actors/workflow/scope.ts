@@ -49,7 +49,7 @@ export function renderer(run: IdleWorkflow): Render {
   };
 }
 
-/** Renders values of a built-in: texts in them, where a text that is one `{{…}}` has the value itself. */
+/** Renders values of a built-in: the texts in them, where a text that is one `{{…}}` becomes the value itself. */
 export function jsonRenderer(run: IdleWorkflow): (value: Json) => Json {
   let scope: JsonObject | undefined;
   const options = { state: run.current_state ?? '', maxChars: LIMITS.renderedChars, jsonTexts: true };
@@ -66,21 +66,21 @@ export function jsonRenderer(run: IdleWorkflow): (value: Json) => Json {
   return rendered;
 }
 
-/** A map of templates. Values are texts; in the `env` of a built-in they may be any JSON, which is written as it is. */
+/** A map of templates. Values are texts; in the `env` of a built-in they may be any JSON, which is written unchanged. */
 export const renderMap = (render: Render, map: Readonly<Record<string, Json>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(map).map(([key, value]) => [key, render(typeof value === 'string' ? value : JSON.stringify(value))]),
   );
 
 /**
- * Annotation of a workflow: with the value `sealed` its containers have no network, a read-only root and a user without
- * rights, whatever the node's settings.
+ * Annotation of a workflow: with the value `sealed` its containers have no network, a read-only root and an unprivileged user,
+ * whatever the node's settings.
  */
 export const CONTAINERS = 'svc.dev/containers';
 
 export const isSealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
   own(metadata.annotations, CONTAINERS) === 'sealed';
 
-/** Whether the annotation has a value other than `sealed`, which would look like protection without being one. */
+/** Whether the annotation has a value other than `sealed`, which would look like protection but has no effect. */
 export const isBadlySealed = ({ metadata }: Pick<WorkflowManifest, 'metadata'>): boolean =>
   (own(metadata.annotations, CONTAINERS) ?? 'sealed') !== 'sealed';

@@ -14,8 +14,8 @@ export interface AncestryProblem {
 }
 
 /**
- * Why a workflow may not run below these ancestors, outermost first (W14); null when it may. `workflowId` is absent
- * while it is not known, then only the depth is checked. Every start of a child checks this first.
+ * Why a workflow may not run below these ancestors, outermost first (W14); null when it may. `workflowId` is absent while it is
+ * unknown; then only the depth is checked. Every start of a child checks this first.
  */
 export function ancestryProblem(
   ancestors: readonly Ancestor[],
@@ -42,7 +42,7 @@ export function ancestryReason(message: string): AncestryProblem['reason'] | nul
   return null;
 }
 
-/** A workflow above another one, for depth and cycles. */
+/** A workflow above another one, for the checks of depth and cycles. */
 export interface Ancestor {
   readonly workflow_id: string;
   readonly name: string;
@@ -50,16 +50,16 @@ export interface Ancestor {
 }
 
 export interface StartWorkflow {
-  /** UUID; made by the caller so that a retried call starts one execution. */
+  /** UUID; made by the caller, so that a retried call starts one execution. */
   readonly executionId: string;
   readonly workflowId: string;
   readonly manifest: WorkflowManifest;
   /** Caller's goal; `{{intent}}`. */
   readonly intent?: string;
-  /** Checked against `metadata.input_schema` before; `{{input.KEY}}`. */
+  /** Checked against `metadata.input_schema` by the caller; `{{input.KEY}}`. */
   readonly input: Json;
   readonly blackboard?: JsonObject;
-  /** By which lists filter. */
+  /** Lists filter by these. */
   readonly labels?: RunLabels;
   readonly identity: Identity;
   /** Outermost first. */
@@ -67,7 +67,7 @@ export interface StartWorkflow {
   readonly notify?: Notify;
   /** For runs of svc.execute.intent. */
   readonly pipeline?: IntentPipeline;
-  /** It begins as a fork of another run. */
+  /** Start as a fork of another run. */
   readonly fork?: WorkflowFork;
 }
 
@@ -91,12 +91,12 @@ export function startPayload(request: StartWorkflow): JsonObject {
     rules: RUN_RULES,
     ...request.fork,
   };
-  // These may have megabytes, and are JSON: they are not copied.
+  // These may have megabytes, and are JSON already, so they are not copied.
   const values: JsonObject = blackboard === undefined ? { input } : { input, blackboard };
   return { ...plainObject(payload), ...values, manifest: plainManifest(request.manifest) };
 }
 
-/** Cached: a deployed manifest is started many times, and never changed. */
+/** Cached: a deployed manifest is started many times and never changed. */
 const plainManifests = new WeakMap<WorkflowManifest, Json>();
 
 function plainManifest(manifest: WorkflowManifest): Json {
@@ -107,11 +107,11 @@ function plainManifest(manifest: WorkflowManifest): Json {
   return json;
 }
 
-/** Given at the start of an intent pipeline (svc.execute.intent), whose events it adds. */
+/** Given at the start of an intent pipeline (svc.execute.intent), which then also emits its own events. */
 export const IntentPipeline = z.object({
   language: z.string().max(64),
   workspace_volume_id: z.string().max(128).nullable(),
-  /** Score of the agent that search found, 0 to 1; absent when it found none. */
+  /** Score of the agent that the search found, 0 to 1; absent when it found none. */
   agent_similarity_score: z.number().optional(),
 });
 

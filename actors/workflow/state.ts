@@ -7,14 +7,13 @@ import { ForkedFrom } from '../../runtime/recording/forked-work.ts';
 import { Ancestor, manifestField } from './messages.ts';
 import { IntentPipeline } from './start-request.ts';
 
-/** An effect; null once it has answered. */
+/** The id of an effect; null once it has answered. */
 const effect = z.string().nullable();
 
 const repeats = z.number().int();
 
 /**
- * The one thing that a run waits for. A message counts only when it names what is here, so a late or repeated one
- * changes nothing.
+ * The one thing that a run waits for. A message counts only when it names its id, so a late or repeated one changes nothing.
  */
 export const Awaiting = z.discriminatedUnion('kind', [
   /** Volumes of `spec.storage`, before the first state. */
@@ -28,7 +27,7 @@ export const Awaiting = z.discriminatedUnion('kind', [
     approval_id: z.string(),
     prompt: z.string(),
     opened: z.boolean(),
-    /** `repeat`: whether to run a command in doubt again, after this many repeats. */
+    /** `repeat`: the question whether to run a command in doubt again, after this many repeats. */
     about: z.discriminatedUnion('kind', [
       z.object({ kind: z.literal('input') }),
       z.object({ kind: z.literal('repeat'), repeats }),
@@ -53,9 +52,9 @@ export const Awaiting = z.discriminatedUnion('kind', [
     kind: z.literal('child'),
     effect_id: effect,
     execution_id: z.string(),
-    /** Null until the child or its start has named it. */
+    /** Null until the child or the answer to its start gives it. */
     workflow_id: z.string().nullable(),
-    /** Whether the child's own update said that it runs. */
+    /** Whether the child's own update has reported its start. */
     runs: z.boolean(),
   }),
 ]);
@@ -72,12 +71,12 @@ const core = {
   intent: z.string().nullable(),
   input: jsonField,
   blackboard: jsonObjectField,
-  /** State -> how often it was entered. These states have an entry on the blackboard. */
+  /** State -> number of entries. These states have an entry on the blackboard. */
   visits: z.record(z.string(), z.number().int()),
   current_state: z.string().nullable(),
   /** Steps that were run again after an outcome in doubt, over the whole run. */
   in_doubt: z.number().int(),
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees it; absent: every caller of the tenant does. */
   owner: z.string().optional(),
   /** Given at its start; absent: none. */
   labels: RunLabels.optional(),
@@ -98,7 +97,7 @@ const Storage = z.object({
   /** The default workspace of a run, created by the first step that needs it. */
   implicit: z.boolean(),
   shared: z.record(z.string(), z.string()),
-  /** By id, once it was created. Absent in runs of earlier versions: then their records are looked up. */
+  /** By id, once created. Absent in runs of earlier versions: then the records are looked up. */
   known: z.record(z.string(), KnownVolume).optional(),
 });
 
@@ -123,7 +122,7 @@ const Running = z.object({
   human_feedback: z.string().nullable(),
   /** States entered so far: the number of the current entry. */
   entry: z.number().int(),
-  /** The node's setting when the run began. */
+  /** The node's setting at the start of the run. */
   max_transitions: z.number().int(),
   awaiting: Awaiting,
 });
@@ -137,7 +136,7 @@ const Ended = z.object({
   ended_at: z.string(),
 });
 
-/** State of a run. Bounded (limits.ts): the event log has the history, the state only counters. */
+/** State of a run. It is bounded (limits.ts): the event log has the history, the state only counters. */
 export const WorkflowState = z.discriminatedUnion('status', [Pending, Running, Ended]);
 
 export type WorkflowState = z.output<typeof WorkflowState>;

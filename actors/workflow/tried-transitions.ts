@@ -6,15 +6,15 @@ import type { Choice } from './conditions.ts';
 import type { TriedTransition } from './events.ts';
 import { own } from './json-values.ts';
 
-/** Texts of one transition in the event; the rest of it is in the manifest and on the blackboard. */
+/** Limits for the texts of one transition in the event; the manifest and the blackboard have the rest. */
 const MOST = { testChars: 400, pathChars: 200, valueChars: 200, errorChars: 400 } as const;
 
-/** Characters of all tests and values of one event; transitions behind it have neither. */
+/** Characters of all tests and values of one event; the transitions after these have neither. */
 const EVENT_CHARS = 16 * 1_024;
 
 type Saw = TriedTransition['saw'][number];
 
-/** What became of every transition of a state that has ended; `choice` is null where its run ends there. */
+/** The result of every transition of an ended state; `choice` is null where its run ends there. */
 export function triedTransitions(step: StateSpec, record: JsonObject, choice: Choice | null): TriedTransition[] {
   let left = EVENT_CHARS;
   return step.transitions.map((transition, index) => {
@@ -51,7 +51,7 @@ function valueText(found: Found | undefined): string {
 
 const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most)}…`);
 
-/** What a condition asks, in the words of expressions. */
+/** The test of a condition, written as an expression. */
 function testOf(transition: Transition, step: StateSpec): string {
   const { condition, threshold = 0, min = 0, max = 1, value = '', expression = '' } = transition;
   const least = step.kind === 'ParallelAgents' ? step.consensus.threshold : 0;
@@ -99,7 +99,7 @@ function consensusTest({ threshold, agreement }: Transition, step: StateSpec): s
   return `consensus.score >= ${threshold ?? least} && consensus.confidence >= ${agreement ?? confidence}`;
 }
 
-/** Paths of the state's entry on the blackboard that a condition reads, beside the status, which all but one need. */
+/** Paths of the state's entry on the blackboard that a condition reads, besides the status, which all but one need. */
 const READS: Readonly<Record<string, readonly string[]>> = {
   always: [],
   exit_code_zero: ['output.exit_code'],

@@ -37,17 +37,17 @@ export interface WorkflowExecutionDocument extends StoredDocument {
   readonly last_transition_at: string;
   readonly ended_at: string | null;
   readonly removed: boolean;
-  /** Subject that alone sees it, beside operators; absent: it is the tenant's. */
+  /** The only subject, besides operators, that sees it; absent: every caller of the tenant does. */
   readonly owner?: string;
   /** Absent: none. The fields below are absent in documents of earlier versions too. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly trace_id?: string;
   readonly forked_from?: ForkedFrom;
-  /** It is completed, and its last state failed. */
+  /** Set when the run is completed and its last state failed. */
   readonly last_state_failed?: true;
   /** The error of that state. */
   readonly last_state_error?: StepError;
-  /** How it ended; null while it is unfinished. */
+  /** How it ended; null while it is not. */
   readonly outcome?: WorkflowOutcome | null;
   /** What it waits for while it runs, as in `OwnWait` (usecases/waits). */
   readonly wait_kind?: WorkflowWaitKind;

@@ -53,13 +53,13 @@ function contextText(entries: readonly ContextEntry[], texts: readonly string[])
     .join('\n\n');
 }
 
-/** Names what was read where the manifest does not describe it. */
+/** Label of an entry that has no description in the manifest. */
 function placeOf(entry: ContextEntry): string | undefined {
   if (entry.type === 'text') return undefined;
   return entry.type === 'url' ? entry.url : entry.path;
 }
 
-/** The text of all entries from what was read; null for a malformed result. */
+/** The text of all entries after the read; null for a malformed result. */
 export function readContext(plan: ExecutionPlan, { outcome }: Pick<EffectResult, 'outcome'>): string | null {
   const { context_entries = [] } = plan;
   const read = ContextTexts.safeParse(outcome.kind === 'done' ? outcome.value : null);

@@ -5,16 +5,15 @@ import { LOOP } from '../inner-loop/state.ts';
 import type { Attest as AttestMessage, ExecutionTurn } from '../messages.ts';
 import type { ExecutionState } from '../state.ts';
 
-/** Inside a container its host name is the beginning of its id, so agents may give that. */
+/** A container's host name is the beginning of its id, so agents may send that instead. */
 const SHORT_ID = /^[0-9a-f]{12,64}$/;
 
 const isNamed = (container: string, given: string): boolean =>
   given === container || (SHORT_ID.test(given) && container.startsWith(given));
 
 /**
- * An agent attests itself (G12): the execution must run and belong to that agent, and the container must be the one
- * that was started for it, or, without a container, be named by the execution's id. The session is stored, since it
- * ends with the execution.
+ * An agent attests itself (G12): the execution must run and belong to that agent, and `container_id` must be the container that
+ * was started for it, or, without a container, the execution's id. The session is stored, because it ends with the execution.
  */
 export function Attest(state: ExecutionState, attest: AttestMessage, turn: ExecutionTurn): ExecutionState {
   const { identity } = turn;

@@ -15,8 +15,8 @@ import { expectRepeat } from '../streamed.ts';
 import { asAgent, effectiveInput, identityOf, refuseTooLong } from './start.ts';
 
 /**
- * pending → running, from the state of another execution after one of its messages. What that one waited for is opened
- * again under new ids; what had ended by then is not repeated. The same id again gets the same answer.
+ * pending → running, with the state that another execution had after one of its messages. The fork repeats the requests that
+ * were open then, under new ids; those that had ended are not repeated. Forking again under the same id gets the same answer.
  */
 export const forked =
   (migrate: (state: Json, fromVersion: number) => Json) =>
@@ -59,7 +59,7 @@ function begin(fork: Fork, before: RunningExecution, turn: ExecutionTurn): Runni
   return { ...running, current: { ...running.current, streamed: expectRepeat(running.current.streamed) } };
 }
 
-/** The volumes of the manifest: the fork has its own ones. */
+/** The volumes of the manifest: the fork gets its own. */
 function ownVolumes(fork: Fork, before: RunningExecution): [original: string, own: string][] {
   return (before.mounts ?? []).flatMap((mount): [string, string][] => {
     const own = fork.mounts?.find(
@@ -69,7 +69,7 @@ function ownVolumes(fork: Fork, before: RunningExecution): [original: string, ow
   });
 }
 
-/** The fields that belong to the fork alone. Its containers and the sessions of its agent are its own. */
+/** The fields that the fork does not share with its original, such as its containers and the sessions of its agent. */
 function asOwn(fork: Fork, before: RunningExecution, turn: ExecutionTurn): RunningExecution {
   const now = new Date(turn.now).toISOString();
   const { owner: _owner, identity: _identity, current, ...rest } = before;
@@ -109,7 +109,7 @@ function changedValues(fork: Fork, before: RunningExecution): Values {
   return { ...values, plan: changed, agent_version: fork.manifest.metadata.version, context_text: known };
 }
 
-/** What was read of `spec.context` is not read again, so a fork of a later message keeps its entries. */
+/** Files and URLs of `spec.context` are not read again, so the fork of a later message keeps the entries. */
 function knownContext(before: RunningExecution, changed: RunningExecution['plan']): string | undefined {
   const { plan, context_text } = before;
   if (changed.context_entries === undefined || phaseOf(before).kind === 'context') return undefined;
@@ -119,7 +119,7 @@ function knownContext(before: RunningExecution, changed: RunningExecution['plan'
   throw new SvcError('validation_failed', message, { field: 'manifest' });
 }
 
-/** Verdicts are kept by the place of their validator, so those up to the open one must be the same. */
+/** Verdicts are stored by the index of their validator, so the validators up to the open one must be the same. */
 function refuseOtherJudges({ plan, current }: RunningExecution, changed: RunningExecution['plan']): void {
   const judged = current.judging?.verdicts.length;
   if (judged === undefined) return;
@@ -130,8 +130,8 @@ function refuseOtherJudges({ plan, current }: RunningExecution, changed: Running
 }
 
 /**
- * Whether the open effect can be asked again with changed values: nothing of the iteration has ended. A conversation with
- * tools that has begun goes on as it was; its values change with the next iteration.
+ * Whether the open effect can be requested again with changed values: nothing of the iteration has ended. A conversation with
+ * tools continues unchanged; its values change with the next iteration.
  */
 function mayAskAnew(before: RunningExecution): boolean {
   const phase = phaseOf(before);
@@ -158,7 +158,7 @@ function askAnew(running: RunningExecution, turn: ExecutionTurn): RunningExecuti
   return { ...asked, current: { ...asked.current, in_doubt, streamed: expectRepeat(streamed) } };
 }
 
-/** Requests run in the name of the fork's caller, not of the one who started the original. */
+/** Requests run in the name of the fork's caller, not of the caller that started the original. */
 const inNameOf =
   (running: RunningExecution) =>
   (value: Json): Json => {

@@ -27,7 +27,7 @@ export function PanelEnded(state: ExecutionState, panel: PanelConcluded, turn: E
   return takeVerdict(running, wait.judging, panelVerdict(check, panel), turn);
 }
 
-/** A model that was asked as a judge has answered, or could not be asked. */
+/** A model has answered as a judge, or could not be asked. */
 export function ModelJudged(
   state: ExecutionState,
   { effectId, outcome }: EffectResult,
@@ -58,7 +58,7 @@ export function ModelJudged(
   return takeVerdict(withUsage(running, answer.data), judging, modelVerdict(check, said), turn);
 }
 
-/** `skip` is for a judge that is unavailable. */
+/** `skip` applies when the judge is unavailable. */
 function notAsked(check: ModelCheck, outcome: Exclude<EffectResult['outcome'], { readonly kind: 'done' }>): Verdict {
   const validator = nameOf(check);
   const [code, message] =

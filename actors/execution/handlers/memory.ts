@@ -9,7 +9,7 @@ import type { ExecutionTurn } from '../messages.ts';
 import { awaited } from '../phase.ts';
 import type { ExecutionState } from '../state.ts';
 
-/** The pattern effect has ended, well or not: the execution goes on. */
+/** The pattern effect has succeeded or failed: the execution continues. */
 export function MemoryAnswered(
   state: ExecutionState,
   { effectId, outcome }: EffectResult,
@@ -18,7 +18,7 @@ export function MemoryAnswered(
   return endWait(state, 'MemoryAnswered', { effectId, hints: hintsOf(outcome) }, turn);
 }
 
-/** The pattern effect takes too long: the execution goes on without it. */
+/** The pattern effect takes too long: the execution continues without it. */
 export function MemoryTimedOut(
   state: ExecutionState,
   { effect_id: effectId }: { readonly effect_id: string },

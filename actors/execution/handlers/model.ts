@@ -53,7 +53,7 @@ function endIteration(running: RunningExecution, { outcome }: EffectResult, turn
 
 const Chunk = z.object({ text: z.string() });
 
-/** A piece of the model's answer as it streams. One of another shape is dropped: the result has the whole text. */
+/** A streamed piece of the model's answer. Malformed ones are dropped: the result has the whole text. */
 export function ModelChunk(state: ExecutionState, progress: EffectProgress, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'ModelChunk', progress.effectId);
   const chunk = Chunk.safeParse(progress.value);
@@ -80,8 +80,7 @@ function takeAnswer(
     answer.text,
     proposed.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
   );
-  // Counted over all conversations of the iteration, so that a conversation begun again has other keys in the audit
-  // chain.
+  // Counted over all conversations of the iteration, so that a restarted conversation gets other keys in the audit chain.
   const round = loop.earlier_rounds + loop.round;
   const prefix = `${running.iteration_count}.${loop.request === '' ? '' : `${loop.request.slice(0, 8)}.`}${round}`;
   const calls = proposed.map((call, at) => waitingCall(call, `${prefix}.${at + 1}`));
@@ -135,13 +134,13 @@ function waitingCall({ id, name, arguments: args }: ProposedCall, key: string): 
 const tooMany = (at: number): string | undefined =>
   at < LOOP.callsPerTurn ? undefined : `at most ${LOOP.callsPerTurn} calls of one turn are run; ask again for the rest`;
 
-/** One call as the model asked for it. */
+/** One call as the model requested it. */
 interface ProposedCall {
   /** Unique among the calls of one answer, so that each result finds its call. */
   readonly id: string;
   readonly name: string;
   readonly arguments: JsonObject;
-  /** What is malformed about it; then policy is not asked. */
+  /** The reason why it is malformed; such a call is denied without asking the policy. */
   readonly problem?: string;
 }
 
@@ -151,7 +150,7 @@ const NameOnly = z.object({ name: z.string() });
 
 const NAME_CHARS = 200;
 
-/** The calls of one answer. A malformed one stays in its place, with its problem. */
+/** The calls of one answer. A malformed one keeps its position, with its problem. */
 export function proposedCalls(calls: readonly unknown[]): ProposedCall[] {
   const ids = new Set<string>();
   let bytes = 0;

@@ -21,7 +21,7 @@ const ProgramEnd = z.object({
   stderr: z.string().default(''),
   stdout_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
-  /** The limit that it broke, for which its node ended it: `memory`, `processes`. */
+  /** The limit that it exceeded, so that its node stopped it: `memory`, `processes`. */
   stopped_by: z.string().max(100).optional(),
 });
 
@@ -43,9 +43,7 @@ export function ProgramEnded(state: ExecutionState, result: EffectResult, turn: 
   return takeEnd(stopped, end.data, turn);
 }
 
-/**
- * A program that is run again finds its loop where it was. Meanwhile the loop goes on; its open command is in doubt.
- */
+/** A program that is run again gets the loop as it was. Meanwhile the loop continues; its open command is in doubt. */
 function endedWithoutResult(
   running: RunningExecution,
   outcome: Exclude<EffectResult['outcome'], { readonly kind: 'done' }>,
@@ -86,7 +84,7 @@ function takeEnd(running: RunningExecution, end: ProgramEnd, turn: ExecutionTurn
   return rejectIteration(running, failure, turn);
 }
 
-/** With the node's own bootstrap the answer of the loop is the output, as where the loop runs in the node. */
+/** With the node's own bootstrap the loop's answer is the output, as it is when the loop runs in the node. */
 function answerOfLoop({ plan, current }: RunningExecution): string | null {
   if (hasOwnBootstrap(plan) || current.loop?.phase !== 'final') return null;
   const content = current.loop.messages.at(-1)?.content;
@@ -100,8 +98,8 @@ const Chunk = z.object({ text: z.string() });
 const Container = z.object({ container_id: z.string().min(1).max(200) });
 
 /**
- * A piece of the program's stdout as it streams, or the id of the agent's container. With the node's own bootstrap the
- * model's chunks are the stream, so stdout is not.
+ * A streamed piece of the program's stdout, or the id of the agent's container. With the node's own bootstrap the model's
+ * chunks are streamed instead of stdout.
  */
 export function ProgramChunk(state: ExecutionState, progress: EffectProgress, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'ProgramChunk', progress.effectId);
@@ -114,10 +112,7 @@ export function ProgramChunk(state: ExecutionState, progress: EffectProgress, tu
   return stream(running, progress.attempt, chunk.data.text, turn);
 }
 
-/**
- * The iteration runs in another container than before, so the bootstrap that had a command to run is gone with the
- * first one.
- */
+/** The iteration now runs in another container, so the bootstrap that had a command to run is gone with the first one. */
 function inContainer(running: RunningExecution, container_id: string, turn: ExecutionTurn): ExecutionState {
   const before = running.current.container_id;
   if (before === container_id) return running;

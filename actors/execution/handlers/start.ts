@@ -14,7 +14,7 @@ import { planExecution } from '../plan-execution.ts';
 import { callerVariables } from '../prompt.ts';
 import type { ExecutionState, IdleExecution, RunningExecution } from '../state.ts';
 
-/** pending → running. The same id again gets the same answer, whatever has happened to the execution since. */
+/** pending → running. Starting again under the same id gets the same answer, whatever has happened to the execution since. */
 export function Start(state: ExecutionState, start: StartMessage, turn: ExecutionTurn): ExecutionState {
   if (state.status !== 'pending') {
     if (state.agent_id !== start.agent_id) turn.refuse('conflict', 'the execution id is in use for another agent');
@@ -86,13 +86,13 @@ function begin(start: StartMessage, turn: ExecutionTurn): RunningExecution {
   return forwardExecution(execution, forwardedBy(start.manifest, forward.tags), turn);
 }
 
-/** The worker decides whether it has the isolation. */
+/** The worker checks that it supports the isolation. */
 const withoutIsolation = (manifest: StartMessage['manifest']): StartMessage['manifest'] => ({
   ...manifest,
   spec: { ...manifest.spec, runtime: { ...manifest.spec.runtime, isolation: 'inherit' } },
 });
 
-/** With a security context the agent's id is sent too, since some contexts are for certain agents only. */
+/** With a security context the agent's id is sent too, since some contexts admit certain agents only. */
 export const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>
   plan.tools.security_context === undefined ? plan : { ...plan, tools: { ...plan.tools, agent_id } };
 
@@ -103,7 +103,7 @@ export function refuseTooLong(input: string, variables: RunningExecution['variab
   throw new SvcError('payload_too_large', message, { field: 'input' });
 }
 
-/** The identity is stored when judges or tools need it: later turns, which effects and timers cause, carry none. */
+/** The identity is stored when judges or tools need it: later turns, which effects and timers cause, have none. */
 export function identityOf(plan: ExecutionPlan, { identity }: ExecutionTurn): { identity?: Identity } {
   if (identity !== null) return { identity };
   if (plan.validators.some(needsPanel) || plan.tool_checks.length > 0) {
@@ -128,8 +128,8 @@ export function effectiveInput(start: StartMessage): string {
 }
 
 /**
- * The files and URLs of `spec.context` were read: the first iteration begins. What cannot be read ends the execution under
- * the code of that error, since no iteration could change it. The text is kept, so that nothing is read twice.
+ * The files and URLs of `spec.context` were read: the first iteration begins. A failed read ends the execution under the code
+ * of its error, since no iteration could fix it. The text is stored, so that nothing is read twice.
  */
 export function ContextRead(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'ContextRead', result.effectId);

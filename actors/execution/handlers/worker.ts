@@ -10,7 +10,7 @@ import type { ExecutionTurn } from '../messages.ts';
 import { awaited } from '../phase.ts';
 import type { ExecutionState, Forwarded, RunningExecution } from '../state.ts';
 
-/** One event of the worker's stream. `index` counts from 0 within the run as this worker does it. */
+/** One event of the worker's stream. `index` counts this worker's events of the run, from 0. */
 const Said = z.object({
   node_id: z.string(),
   index: z.number().int().min(0),
@@ -21,9 +21,9 @@ const Said = z.object({
 type Said = z.output<typeof Said>;
 
 /**
- * Makes an event of the worker an event of the run. Events of this worker that were taken before are skipped. Another
- * worker starts from the beginning: an iteration that the previous one left open ends in doubt, and the new iterations
- * are numbered after it. An event with an unknown name changes nothing.
+ * Makes an event of the worker an event of the run. Events that this worker sent before are skipped. Another worker starts from
+ * the beginning: an iteration that the previous one left open ends in doubt, and the new iterations are numbered after it. An
+ * event with an unknown name changes nothing.
  */
 export function WorkerSaid(state: ExecutionState, progress: EffectProgress, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'WorkerSaid', progress.effectId);
@@ -136,7 +136,7 @@ function takeEnd(
 
 const Lost = z.object({ lost: z.object({ node_id: z.string(), message: z.string() }) });
 
-/** The worker's stream has ended without the last event of the run: the worker was lost, or none took the run. */
+/** The worker's stream ended before the run did: the worker was lost, or no worker accepted the run. */
 export function WorkerEnded(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'WorkerEnded', result.effectId);
   if (found === null) return state;
@@ -154,7 +154,7 @@ export function WorkerEnded(state: ExecutionState, result: EffectResult, turn: E
   return lost(running, message, turn);
 }
 
-/** It is unknown what the worker did. By default the run goes on, on this worker if it comes back, or on another one. */
+/** It is unknown what the worker did. By default the run continues, on this worker if it returns, or on another one. */
 function lost(running: RunningExecution, message: string, turn: ExecutionTurn): ExecutionState {
   const { current } = running;
   const forwarded = forwardedOf(running);

@@ -13,7 +13,7 @@ import type { Complaint } from '../validators/json-schema.ts';
 import { nameOf, verdictOn } from '../validators/validate.ts';
 import { scriptComplaint } from '../workspace-checks.ts';
 
-/** The files that a validator looks at were read, or could not be. One that is missing is a rejected answer. */
+/** The files that a validator checks were read, or could not be. A missing file rejects the answer. */
 export function FilesRead(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'FilesRead', result.effectId);
   if (found === null) return state;
@@ -41,13 +41,13 @@ export function ScriptEnded(state: ExecutionState, result: EffectResult, turn: E
 
 const MALFORMED = 'the result of the validator is malformed';
 
-/** Verdicts are kept by the place of their validator. */
+/** Verdicts are stored by the index of their validator. */
 const checkOf = ({ plan }: RunningExecution, { verdicts }: Judging): ResultValidator | undefined =>
   plan.validators[verdicts.length];
 
 /**
- * The verdict by what the effect has found. What no further iteration can fix ends the run under its code; any other failure
- * of the effect is a rejected answer.
+ * The verdict on the effect's result. An error that no further iteration can fix ends the run under its code; any other failure
+ * of the effect rejects the answer.
  */
 function judged(
   running: RunningExecution,

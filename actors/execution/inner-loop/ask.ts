@@ -14,10 +14,7 @@ const GRANT = { timeoutMs: 60_000, retry: { maxAttempts: 4, initialDelayMs: 500,
 
 type Beginning = Pick<Loop, 'by' | 'request' | 'model' | 'messages'> & Partial<Pick<Loop, 'earlier_rounds'>>;
 
-/**
- * Begins a loop in the running iteration. When the agent wants tools and has no grant yet, the grant is asked for
- * first.
- */
+/** Begins a loop in the running iteration. When the agent uses tools and has no grant yet, the grant is requested first. */
 export function beginLoop(running: RunningExecution, beginning: Beginning, turn: ExecutionTurn): RunningExecution {
   const loop: Loop = {
     earlier_rounds: 0,
@@ -78,7 +75,7 @@ function modelInput(running: RunningExecution, loop: Loop): JsonObject {
     ...(tools.length === 0 ? {} : { system: SYSTEM_MESSAGE, tools }),
     messages: [...loop.messages],
     ...(loop.earlier_messages === undefined ? {} : { earlier: loop.earlier_messages.map(({ ref }) => ref) }),
-    // A bootstrap gets its whole conversation back, from the state.
+    // A bootstrap gets its whole conversation back, which is read from the state.
     ...(loop.by === 'node' ? { keep_aside: true } : {}),
     iteration: running.iteration_count,
     ...(temperature === null ? {} : { temperature }),
@@ -86,7 +83,7 @@ function modelInput(running: RunningExecution, loop: Loop): JsonObject {
   };
 }
 
-/** System message of a model that has tools (W28), beside the agent's own text. */
+/** System message of a model that has tools (W28), in addition to the agent's own text. */
 export const SYSTEM_MESSAGE = `You work with tools. Ask for one when you need to read, change or look up something; you may ask for several in one turn.
 Where a tool exists for a task, such as reading, writing, editing or searching files, use it rather than running a command that does the same.
 A result that begins with "Error" did not succeed. When it says that something is not available, do not ask for it again: find another way, or say what is missing.
@@ -96,7 +93,7 @@ export const userMessage = (content: string): JsonObject => ({ role: 'user', con
 
 export const finalMessage = (content: string): JsonObject => ({ role: 'assistant', content });
 
-/** The assistant message of an answer that asks for tools. */
+/** The assistant message of an answer that requests tools. */
 export function askingMessage(
   text: string,
   calls: readonly { id: string; name: string; arguments: Json }[],
@@ -108,7 +105,7 @@ export function askingMessage(
   };
 }
 
-/** Tool messages for calls that have all ended, in the model's order. */
+/** Tool messages for the calls of one answer, all of which have ended, in the model's order. */
 export function toolMessages(calls: readonly Pick<LoopCall, 'id' | 'name' | 'answer'>[]): JsonObject[] {
   return calls.map(({ id, name, answer }) => ({
     role: 'tool',
@@ -123,10 +120,7 @@ const EARLIER_PARTS = 150;
 
 type Said = Pick<Loop, 'messages' | 'earlier_messages'>;
 
-/**
- * The conversation with the model's request for tools. The messages that were sent with the question may be stored as a
- * blob by now.
- */
+/** The conversation with the model's request for tools. The earlier messages may have been stored as a blob meanwhile. */
 export function withStoredPart(
   { messages, earlier_messages = [] }: Said,
   { aside }: Pick<ModelAnswer, 'aside'>,
@@ -137,7 +131,7 @@ export function withStoredPart(
   return { messages: [asking], earlier_messages: withinBound([...earlier_messages, { ref, bytes }]) };
 }
 
-/** The first part, which has the task, and the newest of the others that fit. Each part holds whole turns. */
+/** The first part, which has the task, and as many of the newest others as fit. Each part holds whole turns. */
 function withinBound(parts: NonNullable<Said['earlier_messages']>): NonNullable<Said['earlier_messages']> {
   const [first, ...rest] = parts;
   if (first === undefined) return parts;

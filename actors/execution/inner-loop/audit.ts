@@ -12,7 +12,7 @@ const REASON_CHARS = 500;
 
 const sessionOf = (id: string, turn: ExecutionTurn): Address => addressOf('tool-session', turn.tenant, id);
 
-/** In whose name the execution's tools run. The session of its own loop has the execution's id. */
+/** The caller in whose name the execution's tools run. The session of its own loop has the execution's id. */
 export function subjectOf(running: RunningExecution, sessionId: string): ToolSubject {
   const { plan, current } = running;
   return {
@@ -73,7 +73,7 @@ export function recordEnd(
   });
 }
 
-/** The execution's own session and the attested ones end with it (H18). */
+/** Closes the execution's own session and the attested ones (H18). */
 export function closeSessions(execution: IdleExecution, status: string, turn: ExecutionTurn): void {
   const own = execution.grant === undefined ? [] : [execution.execution_id];
   const reason = `the execution is ${status}`;

@@ -11,10 +11,10 @@ import { commandOutcome } from './dispatched.ts';
 import { denyCall, doubtCall, endCall } from './settle-call.ts';
 import { LOOP, type LoopCall } from './state.ts';
 
-/** Codes of a node whose settings are wrong: no other call would succeed. */
+/** Errors of a node with wrong settings: every further call would fail too. */
 const FATAL: ReadonlySet<string> = new Set(['invalid_config', 'unauthenticated']);
 
-/** A tool call has ended. The model gets its result with those of the same answer; a fatal error ends the loop. */
+/** A tool call has ended. The model gets its result together with those of the same answer; a fatal error ends the loop. */
 export function ToolEnded(state: ExecutionState, result: EffectResult, turn: ExecutionTurn): ExecutionState {
   const found = awaited(state, 'ToolEnded', result.effectId);
   if (found === null) return state;
@@ -41,7 +41,7 @@ function outcomeOf(settled: Settled): ToolOutcome {
   return { content: [], is_error: true, error, duration_ms: 0 };
 }
 
-/** A bootstrap has run the command of a dispatch. The same report again changes nothing. */
+/** A bootstrap has run a dispatched command. Repeating the report changes nothing. */
 export function DispatchEnded(state: ExecutionState, end: DispatchEndedMessage, turn: ExecutionTurn): ExecutionState {
   const running = runningOf(state, turn);
   const phase = phaseOf(running);
@@ -56,7 +56,7 @@ export function DispatchEnded(state: ExecutionState, end: DispatchEndedMessage, 
   return continueLoop(endCall(noted, call, commandOutcome(call.allowed, end), turn), turn);
 }
 
-/** The panel of a proposed call has ended. Without a verdict the iteration fails: no judge said that the call may run. */
+/** The panel of a proposed call has ended. Without a verdict the iteration fails, since no judge has allowed the call. */
 export function callJudged(
   running: RunningExecution,
   call: LoopCall,

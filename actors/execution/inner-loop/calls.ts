@@ -18,8 +18,8 @@ import { recordDecision, subjectOf } from './audit.ts';
 import { type AllowedCall, LOOP, type Loop, type LoopCall } from './state.ts';
 
 /**
- * Begins every call that may begin now. Calls that only read run in parallel; any other begins when all before it have
- * ended, and ends before any after it begins. When all have ended the model is asked again.
+ * Begins every call that may begin now. Read-only calls run in parallel; any other call waits for all before it, and all after
+ * it wait for its end. When all have ended the model gets the results.
  */
 export function continueLoop(running: RunningExecution, turn: ExecutionTurn): ExecutionState {
   const { loop } = running.current;
@@ -70,7 +70,7 @@ function nextRound(running: RunningExecution, loop: Loop, turn: ExecutionTurn): 
 /** Retries of failures before the tool acted, which the effect reports as kind `retry`. */
 const RETRY = { maxAttempts: 4, initialDelayMs: 250, maxDelayMs: 5_000 } as const;
 
-/** Runs an allowed call on a node, or, where a bootstrap uses the gateway, dispatches it to the bootstrap. */
+/** Runs an allowed call on a node, or dispatches it to the bootstrap if one uses the gateway. */
 function runCall(
   running: RunningExecution,
   call: LoopCall,
@@ -109,7 +109,7 @@ function runCall(
   return withCall(running, call.key, { status: 'running', effect_id });
 }
 
-/** Asks the judges of a proposed call: its use and arguments, not its result (W32). Throws as `conveneJudges`. */
+/** Asks the judges about a proposed call: its use and arguments, not its result (W32). Throws as `conveneJudges`. */
 function judgeCall(
   running: RunningExecution,
   call: LoopCall,

@@ -22,7 +22,7 @@ export function dispatchedCommand(allowed: AllowedCall | null) {
   };
 }
 
-/** As `cmd.run` answers where the node runs it: an exit code is a result, a broken ceiling is an error (W44). */
+/** The same answer as `cmd.run` gives on a node: an exit code is a result, an exceeded limit is an error (W44). */
 export function commandOutcome(allowed: AllowedCall | null, end: DispatchEnded): ToolOutcome {
   const { exit_code, duration_ms, stdout, stderr, stored } = end;
   const failure = dispatchFailureOf(allowed, end);

@@ -16,8 +16,8 @@ import { doubtDispatch } from './settle-call.ts';
 import { LOOP, type Loop } from './state.ts';
 
 /**
- * A bootstrap asks for an answer. The same request again finds the same loop, and no call runs twice. The answer is
- * read from the state (usecases/dispatches.ts).
+ * A bootstrap asks for an answer. A repeated request finds the same loop, and no call runs twice. The answer is read from the
+ * state (usecases/dispatches.ts).
  */
 export function Generate(state: ExecutionState, ask: GenerateMessage, turn: ExecutionTurn): ExecutionState {
   const running = runningIteration(state, ask.iteration_number, turn);
@@ -48,7 +48,7 @@ export function Generate(state: ExecutionState, ask: GenerateMessage, turn: Exec
   return beginLoop(running, { by: 'gateway', request, model, messages: conversation, earlier_rounds }, turn);
 }
 
-/** The running iteration, or a refusal of a bootstrap that belongs to another. */
+/** The running iteration, or a refusal if the bootstrap belongs to another one. */
 function runningIteration(state: ExecutionState, iteration: number, turn: ExecutionTurn): RunningExecution {
   const running = runningOf(state, turn);
   if (running.iteration_count !== iteration) {
@@ -62,8 +62,8 @@ function runningIteration(state: ExecutionState, iteration: number, turn: Execut
 }
 
 /**
- * A repeated request. A loop that failed for a reason that may pass is tried again. When a dispatch is open, the repeat
- * means that the bootstrap which had the command is gone.
+ * A repeated request. A loop that failed for a passing reason is tried again. When a dispatch is open, the repeat means that
+ * the bootstrap which had the command is gone.
  */
 function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): ExecutionState {
   if (loop.phase === 'failed') {
@@ -71,7 +71,7 @@ function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): Exec
     if (!isErrorCode(code) || ERRORS[code].kind !== 'retry') return running;
     const earlier_rounds = loop.earlier_rounds + 1;
     if (earlier_rounds + loop.round > LOOP.roundsOfIteration) return running;
-    // Without a grant no round was asked and no call has run.
+    // Without a grant no round has begun and no call has run.
     if (loop.round === 0) return beginLoop(running, { ...loop, earlier_rounds }, turn);
     return askModel(withRoundBack(running, { ...loop, earlier_rounds }), turn);
   }
@@ -79,10 +79,10 @@ function again(running: RunningExecution, loop: Loop, turn: ExecutionTurn): Exec
   return continueLoop(doubtDispatch(running, turn), turn);
 }
 
-/** A loop that failed before its grant has no round; it counts as one round. */
+/** A loop that failed before its grant has no round, but counts as one. */
 const roundsOf = ({ earlier_rounds, round }: Loop): number => earlier_rounds + Math.max(1, round);
 
-/** Takes back the failed round, which is asked again. */
+/** Undoes the failed round, which is requested again. */
 const withRoundBack = (running: RunningExecution, loop: Loop): RunningExecution => ({
   ...running,
   current: { ...running.current, loop: { ...loop, round: loop.round - 1 } },
@@ -94,7 +94,7 @@ function beginning(running: RunningExecution, { prompt, messages }: GenerateMess
   return begun.length > 0 ? begun : [userMessage(renderPrompt(running, running.iteration_count))];
 }
 
-/** The tools are granted: pinned until the execution ends, and the first link of its audit chain. */
+/** The tools are granted: the grant is pinned until the execution ends, and the audit chain gets its first link. */
 export function ToolsGranted(
   state: ExecutionState,
   { effectId, outcome }: EffectResult,

@@ -6,7 +6,7 @@ import { progressed, type RunningExecution } from '../state.ts';
 import { recordDecision, recordEnd } from './audit.ts';
 import { type CallAnswer, LOOP, type LoopCall, type ToolHistory } from './state.ts';
 
-/** A call that is not run; the model gets the reason. */
+/** Denies a call; the model gets the reason. */
 export function denyCall(
   running: RunningExecution,
   call: LoopCall,
@@ -18,7 +18,7 @@ export function denyCall(
   return answered(running, call, answer, 'denied');
 }
 
-/** A call that has run, with success or not. */
+/** Records the end of a call, successful or not. */
 export function endCall(
   running: RunningExecution,
   call: LoopCall,
@@ -27,14 +27,14 @@ export function endCall(
 ): RunningExecution {
   const { is_error, error } = outcome;
   const status = is_error ? 'failed' : 'succeeded';
-  // Only the code: the message may hold arguments or output, which the chain must not.
+  // Only the code: the message may hold arguments or output, which do not belong in the chain.
   const code = is_error ? (error?.code ?? 'error') : null;
   recordEnd(running, call, { outcome: status, error: code, result: outcome }, turn);
   return answered(progressed(counted(running)), call, outcomeAnswer(outcome), status);
 }
 
 /**
- * It is unknown whether the call acted: the model gets that as its result, the state lists it, and it is never repeated
+ * It is unknown whether the call acted: the model gets that as its result, the state lists the call, and it is not repeated
  * here (E2).
  */
 export function doubtCall(running: RunningExecution, call: LoopCall, turn: ExecutionTurn): RunningExecution {
@@ -50,13 +50,16 @@ export function doubtCall(running: RunningExecution, call: LoopCall, turn: Execu
   return answered({ ...counted(running), calls_in_doubt }, call, answer, 'in_doubt');
 }
 
-/** The bootstrap that had a command to run is gone, and it is unknown how far it came. */
+/** The bootstrap that had a command to run is gone, and it is unknown what the command did. */
 export function doubtDispatch(running: RunningExecution, turn: ExecutionTurn): RunningExecution {
   const open = running.current.loop?.calls.find(({ status }) => status === 'dispatched');
   return open === undefined ? running : doubtCall(running, open, turn);
 }
 
-/** The iteration is over. Calls that had begun and must not be repeated are in doubt; the others have failed. */
+/**
+ * The iteration is over. Of the open calls, those that have begun and must not be repeated are in doubt; the others have
+ * failed.
+ */
 export function breakOffCalls(running: RunningExecution, reason: string, turn: ExecutionTurn): RunningExecution {
   let settled = running;
   for (const call of running.current.loop?.calls ?? []) {
@@ -94,7 +97,7 @@ function answered(
 
 const NOT_AVAILABLE = 'This is not available to you; do not ask for it again.';
 
-/** Denials that another call of the same tool can avoid. */
+/** Reasons for denials that another call of the same tool can avoid. */
 const AVOIDABLE: ReadonlySet<string> = new Set([
   'InvalidArguments',
   'JudgeRejected',
@@ -114,7 +117,7 @@ const IN_DOUBT =
   'Error in_doubt: the call had started when its node failed, so it may or may not have acted. It was not repeated. ' +
   'Find out what is there before you ask for it again.';
 
-/** Result of a call that has run, for the model. */
+/** Result of a finished call, for the model. */
 export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome): CallAnswer {
   const text = content.map(partText).join('\n');
   const said = error?.class === 'policy' ? notAvailable(error.message) : error?.message;
@@ -122,17 +125,17 @@ export function outcomeAnswer({ content, is_error, error, stored }: ToolOutcome)
   const parts = [head, error !== undefined && isSaid(text, error) ? '' : text].filter((part) => part !== '');
   return {
     content: keepHead(parts.join('\n'), LOOP.resultChars),
-    // The text of an error is short and stays whole; only a result has a reference.
+    // An error's text is short and not cut; only a result has a reference.
     ...(stored === undefined || is_error ? {} : { content_ref: stored.ref }),
     is_error,
   };
 }
 
-/** Some tools return the error's code and message as their text too: once is enough. */
+/** Some tools repeat the error's code and message as their text: it is shown once. */
 const isSaid = (text: string, { code, message }: NonNullable<ToolOutcome['error']>): boolean =>
   text === message || text === `${code}: ${message}`;
 
-/** A model gets text; of any other part it gets a note. */
+/** The model gets a note in place of any part that is not text. */
 function partText(part: ToolOutcome['content'][number]): string {
   if (part.type === 'text' && typeof part.text === 'string') return part.text;
   const type = typeof part.mimeType === 'string' ? `${String(part.type)}, ${part.mimeType}` : String(part.type);

@@ -36,7 +36,7 @@ export const LoopCall = z.object({
   /** Null once it is answered. */
   allowed: AllowedCall.nullable(),
   payload_hash: z.string(),
-  /** How many judges have passed it. */
+  /** Number of judges that have passed it. */
   judged: z.number().int(),
   panel_id: z.string().optional(),
   effect_id: z.string().optional(),
@@ -48,17 +48,17 @@ export type LoopCall = z.infer<typeof LoopCall>;
 
 /** The inner loop of the running iteration: model → calls → model … → final. */
 export const Loop = z.object({
-  /** Who began it: the node, or a bootstrap over the dispatch gateway. */
+  /** The starter: the node, or a bootstrap over the dispatch gateway. */
   by: z.enum(['node', 'gateway']),
-  /** Hash of the bootstrap's request: the same request again is the same loop. */
+  /** Hash of the bootstrap's request: a repeated request finds the same loop. */
   request: z.string(),
   model: z.string(),
   /** Rounds with the model, the running one included. */
   round: z.number().int(),
-  /** Rounds of this iteration beside these: of earlier conversations, and rounds that were asked again. */
+  /** Earlier rounds of this iteration: of previous conversations, and rounds that were requested again. */
   earlier_rounds: z.number().int().default(0),
   phase: z.enum(['granting', 'model', 'calls', 'final', 'failed']),
-  /** In the phases granting and model. */
+  /** Set in the phases granting and model. */
   effect_id: z.string().nullable(),
   /** Messages of `model.generate`, without the node's own system message. Bounded (`bounded` in ask.ts). */
   messages: z.array(jsonObjectField),
@@ -68,7 +68,7 @@ export const Loop = z.object({
    */
   earlier_messages: z.array(z.object({ ref: z.string(), bytes: z.number().int() })).optional(),
   calls: z.array(LoopCall),
-  /** Calls that have run. */
+  /** Number of calls that have run. */
   executed: z.number().int(),
   ended_dispatches: z.array(z.string()),
   failure: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -76,7 +76,7 @@ export const Loop = z.object({
 
 export type Loop = z.infer<typeof Loop>;
 
-/** A call that may have acted or not (E2). */
+/** A call of which it is unknown whether it acted (E2). */
 export const CallInDoubt = z.object({
   tool: z.string(),
   call: z.string(),
@@ -96,45 +96,45 @@ export const ToolHistory = z.object({
 
 export type ToolHistory = z.infer<typeof ToolHistory>;
 
-/** Limits of one inner loop, in the units that limits.ts of the execution names. */
+/** Limits of one inner loop, in the units that the names in the execution's limits.ts use. */
 export const LOOP = {
   /** Rounds with the model (W28); one more fails the iteration. */
   rounds: 50,
   /**
-   * Rounds of all conversations that a bootstrap begins in one iteration. Beyond it no conversation begins and no
-   * failed round is asked again.
+   * Rounds of all conversations that a bootstrap begins in one iteration. After these no conversation begins and no failed
+   * round is repeated.
    */
   roundsOfIteration: 500,
-  /** Calls of one answer that go into the conversation at all; more are omitted. */
+  /** Calls of one answer that enter the conversation; the rest are dropped. */
   callsInConversation: 100,
-  /** Calls of one answer that may run; the rest gets an error as its result. */
+  /** Calls of one answer that may run; the rest get an error as their result. */
   callsPerTurn: 32,
-  /** Calls that only read and run in parallel. */
+  /** Read-only calls that run in parallel. */
   readsAtOnce: 8,
-  /** Arguments of all calls of one answer; a call beyond it gets an error as its result. */
+  /** Arguments of all calls of one answer; calls beyond it get an error as their result. */
   argumentBytes: 2 * 1024 * 1024,
   /** The conversation in the state. Beyond it the oldest results and arguments are replaced by a note. */
   conversationBytes: 2 * 1024 * 1024,
   /** One result in the conversation; a longer one is stored as a blob, or cut. */
   resultChars: 32 * 1024,
-  /** Text of the model beside its calls. */
+  /** Text of the model's answer beside its calls. */
   assistantChars: 64 * 1024,
-  /** Tools a model is offered, and their descriptions. */
+  /** Tools that a model is offered, and their descriptions. */
   tools: 1_000,
   descriptionChars: 8 * 1024,
-  /** Time of a call that has no limit of its own. */
+  /** Time limit of a call that has none of its own. */
   callTimeoutMs: 630_000,
   /** Added to the time of a command, for its start and its end. */
   commandMarginMs: 10_000,
-  /** Earlier calls that judges see: how many, and how much of each. */
+  /** Earlier calls that judges see, and the length of each. */
   history: 30,
   historyChars: 500,
-  /** Calls in doubt and attested sessions that are kept. */
+  /** Calls in doubt, and attested sessions, that are kept. */
   inDoubt: 100,
   sessions: 64,
-  /** Ended dispatches that are remembered, so that the same report again changes nothing. */
+  /** Ended dispatches that are remembered, so that a repeated report changes nothing. */
   endedDispatches: 200,
-  /** Limits of a dispatched command without limits of its own (W28). */
+  /** Limits of a dispatched command that has none of its own (W28). */
   dispatchSecs: 60,
   dispatchOutputBytes: 524_288,
 } as const;

@@ -10,11 +10,11 @@ import type { Attempt, IdleExecution, RunningExecution } from '../state.ts';
 import { nothingStreamed } from '../streamed.ts';
 import { type Hint, MEMORY, type MemoryWait } from './state.ts';
 
-/** The manifest enables memory, and there is a failure to learn from (W25). */
+/** The manifest enables memory, and an attempt has failed (W25). */
 const learns = ({ plan, attempts }: { plan: ExecutionPlan; attempts: IdleExecution['attempts'] }): boolean =>
   plan.memory === true && attempts.length > 0;
 
-/** Queries what solved errors like the last one, before the next prompt. Null where the agent does not learn. */
+/** Queries solutions of errors like the last one, before the next prompt. Null where the agent does not learn. */
 export function askForHints(execution: IdleExecution, code_diff: string, turn: ExecutionTurn): RunningExecution | null {
   if (!learns(execution)) return null;
   const last = execution.attempts.at(-1);
@@ -25,8 +25,8 @@ export function askForHints(execution: IdleExecution, code_diff: string, turn: E
 }
 
 /**
- * Stores how the accepted output solved the last failure, once an execution. `execution` still holds the rejected output.
- * Null where the agent does not learn.
+ * Stores the solution of the last failure, once per execution. `execution` still has the rejected output. Null where the agent
+ * does not learn.
  */
 export function askToStore(
   execution: IdleExecution,
@@ -68,7 +68,7 @@ function ask(
   });
 }
 
-/** No iteration runs, so its timer is free to bound the wait. */
+/** No iteration runs, so its timer can limit the wait. */
 function waiting(execution: IdleExecution, memory: MemoryWait, turn: ExecutionTurn): RunningExecution {
   turn.after(TIMERS.iteration, MEMORY.waitMs, 'MemoryTimedOut', { effect_id: memory.effect_id });
   return { ...execution, current: { effect_id: '', in_doubt: 0, streamed: nothingStreamed, memory } };
@@ -77,7 +77,7 @@ function waiting(execution: IdleExecution, memory: MemoryWait, turn: ExecutionTu
 /** Finds the line of a program's stderr that names its error. */
 const ERROR_LINE = /error|exception|fail|denied|refused|fatal|panic/i;
 
-/** A failed iteration as an error that patterns are stored and found by. The same failure gives the same text. */
+/** A failed iteration as the error by which patterns are stored and found. The same failure gives the same text. */
 function errorOf({ error_type, message }: Attempt): { error_type: string; error_signature: string } {
   const lines = message.split('\n').filter((line) => line.trim() !== '');
   const named = error_type === 'program_failed' ? lines.findLast((line) => ERROR_LINE.test(line)) : undefined;
@@ -86,8 +86,8 @@ function errorOf({ error_type, message }: Attempt): { error_type: string; error_
 }
 
 /**
- * How an accepted output solved the failure before it: the difference to the rejected output, or, without one, its
- * beginning. No model is asked.
+ * How an accepted output solved the previous failure: the difference to the rejected output, or, without one, the beginning of
+ * the output. No model is asked.
  */
 function solutionOf(execution: IdleExecution, output: string): { approach: string; code: string } {
   const { agent_name, last_output } = execution;
@@ -111,7 +111,7 @@ const Found = z.object({
   ),
 });
 
-/** Bounded. Empty when the effect failed: an execution never fails for its memory. */
+/** The number is bounded. Empty when the effect failed: an execution never fails because of its memory. */
 export function hintsOf(outcome: EffectResult['outcome']): Hint[] {
   const found = Found.safeParse(outcome.kind === 'done' ? outcome.value : null);
   if (!found.success) return [];

@@ -12,12 +12,11 @@ export const Hint = z.object({
 export type Hint = z.infer<typeof Hint>;
 
 /**
- * What is awaited while no iteration is open: found patterns before the next iteration, or the stored one after the
- * last.
+ * The awaited effect while no iteration is open: a query before the next iteration, or the storing of a pattern after the last.
  */
 export const MemoryWait = z.discriminatedUnion('for', [
   z.object({ for: z.literal('hints'), effect_id: z.string(), code_diff: z.string() }),
-  /** The accepted output completes the execution once its pattern is stored, or has failed to be. */
+  /** The accepted output completes the execution once its pattern is stored, or could not be. */
   z.object({ for: z.literal('stored'), effect_id: z.string(), output: z.string(), score: z.number() }),
 ]);
 
@@ -25,9 +24,9 @@ export type MemoryWait = z.infer<typeof MemoryWait>;
 
 /** Limits of learned patterns. Chars are UTF-16 units. */
 export const MEMORY = {
-  /** Patterns that go into one prompt. */
+  /** Patterns in one prompt. */
   hints: 3,
-  /** How similar an error must be for its solution to be shown, 0 to 1. */
+  /** Minimum similarity of an error, 0 to 1, for its solution to be shown. */
   minSimilarity: 0.5,
   hintApproachChars: 2 * 1024,
   hintCodeChars: 2 * 1024,
@@ -39,6 +38,6 @@ export const MEMORY = {
   outputChars: 4_000,
   /** One attempt of either effect. */
   attemptMs: 5_000,
-  /** Without an answer by then the execution goes on without memory. */
+  /** After this time without an answer the execution continues without memory. */
   waitMs: 10_000,
 } as const;

@@ -7,7 +7,7 @@ import { checkRegex } from './validate.ts';
 
 type FileRead = FilesResult['files'][number];
 
-/** The files that a check needs, in the order in which `fileComplaint` expects them. */
+/** The files that a check needs, in the order that `fileComplaint` expects. */
 export function neededFiles(check: FileCheck): { readonly path: string; readonly holds: 'schema' | 'target' }[] {
   if (check.type === 'file_regex') return [{ path: check.path, holds: 'target' }];
   return [
@@ -16,7 +16,7 @@ export function neededFiles(check: FileCheck): { readonly path: string; readonly
   ];
 }
 
-/** What is wrong, by the files that were read; null: nothing. */
+/** The complaint about the files; null: none. */
 export function fileComplaint(check: FileCheck, files: readonly FileRead[], result: IterationResult): Complaint {
   const texts: string[] = [];
   for (const file of files) {
@@ -31,13 +31,15 @@ export function fileComplaint(check: FileCheck, files: readonly FileRead[], resu
     if (check.target_path === null) return checkFit(schema, stripFences(result.stdout), 'the output');
     return checkFit(schema, texts[0] ?? '', check.target_path);
   } catch (thrown) {
-    // That of the manifest was compiled when the run started; one of a file may not compile.
+    // The manifest's schema was compiled when the run started; one in a file may not compile.
     if (!isInFile || !(thrown instanceof Error)) throw thrown;
     return `${check.schema}: expected a JSON Schema: ${thrown.message.slice(0, 300)}`;
   }
 }
 
-/** The schema in a file, which an agent may have written: checked as that of a manifest. A text says what is wrong with it. */
+/**
+ * The schema in a file, which an agent may have written: checked like that of a manifest. Returns a text when it is invalid.
+ */
 function parseSchema(text: string, path: string): JsonObject | string {
   const parsed = parseJson(text, path);
   if (!parsed.ok) return parsed.reason;
@@ -49,7 +51,7 @@ function parseSchema(text: string, path: string): JsonObject | string {
   return fault === null ? schema : `${path}: expected a JSON Schema: ${fault}`;
 }
 
-/** How many values are in a value, itself included; stops counting above `most`. */
+/** Number of values in a value, itself included; stops counting above `most`. */
 function countValues(value: Json, most: number): number {
   if (value === null || typeof value !== 'object') return 1;
   let count = 1;

@@ -5,7 +5,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { LIMITS } from '../limits.ts';
 
-/** What validators check. A model's result has its text as stdout, exit code 0 and an empty stderr. */
+/** Input of the validators. A model's result has its text as stdout, exit code 0 and an empty stderr. */
 export const IterationResult = z.object({
   stdout: z.string(),
   stderr: z.string(),
@@ -19,16 +19,16 @@ export type IterationResult = Readonly<z.infer<typeof IterationResult>>;
 /** Why the check failed; null: it passed. */
 export type Complaint = string | null;
 
-/** Up to this length all errors are collected, beyond it only the first. */
+/** Up to this length all errors are collected, above it only the first. */
 const ALL_ERRORS_CHARS = 64 * 1024;
 
 const MAX_SHOWN = 10;
 
-/** The output as JSON against a schema (fit.ts says what bounds the work). */
+/** Checks the output as JSON against a schema (fit.ts bounds the work). */
 export const checkJson = ({ stdout }: IterationResult, schema: JsonObject): Complaint =>
   checkFit(schema, stripFences(stdout), 'the output');
 
-/** A text as JSON against a schema that compiles. `what`: its name in complaints. */
+/** Checks a text as JSON against a schema that compiles. `what`: its name in complaints. */
 export function checkFit(schema: JsonObject, text: string, what: string): Complaint {
   const parsed = parseJson(text, what);
   if (!parsed.ok) return parsed.reason;
@@ -62,7 +62,10 @@ type ParsedJson = { readonly ok: true; readonly value: Json } | { readonly ok: f
 
 const FENCE = /^```[^\n`]*\r?\n([\s\S]*?)\r?\n?```$/;
 
-/** The text inside a Markdown code fence when the whole text is one fence; else the text, trimmed. Too long a text stays. */
+/**
+ * The text inside a Markdown code fence when the whole text is one fence; else the text, trimmed. A text that is too long is
+ * returned unchanged.
+ */
 export function stripFences(text: string): string {
   if (text.length > LIMITS.validatedChars) return text;
   const trimmed = text.trim();

@@ -7,8 +7,8 @@ import type { Verdict } from '../state.ts';
 import { type Complaint, checkJson, type IterationResult, parseOutputJson, stripFences } from './json-schema.ts';
 
 /**
- * Runs validators in order, up to the first whose verdict must be asked for. The first failure stops, so the last verdict is the only
- * one that can be a failure.
+ * Runs validators in order, up to the first whose verdict must be requested. It stops at the first failure, so only the last
+ * verdict can be a failure.
  */
 export function validate(validators: readonly ResultValidator[], result: IterationResult): Verdict[] {
   const verdicts: Verdict[] = [];
@@ -21,7 +21,7 @@ export function validate(validators: readonly ResultValidator[], result: Iterati
   return verdicts;
 }
 
-/** The verdict of a validator that either has a complaint or none. */
+/** The verdict for a complaint, or for none. */
 export function verdictOn(validator: ResultValidator, complaint: Complaint): Verdict {
   const score = complaint === null ? 1 : 0;
   const reason = complaint === null ? '' : keepHead(complaint, LIMITS.keptAttemptChars);

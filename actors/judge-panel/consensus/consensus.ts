@@ -31,9 +31,9 @@ const bestOfN: Strategy = {
   conclude: (verdicts, rule) => weightedAverage.conclude(ranked(verdicts).slice(0, rule.n), rule),
 
   /**
-   * Bounds the mean when `joined` of the missing judges end among the best `n`. They displace as many of the worst, so
-   * their products, and therefore their scores, are at least those of the best one that is displaced. With scores that
-   * are all as low, or all as high, as possible, the mean is at its bounds with the heaviest or the lightest judges.
+   * Bounds the mean when `joined` of the missing judges enter the best `n`. They displace as many of the worst, so their
+   * products, and therefore their scores, are at least those of the best displaced one. With scores that are all as low, or all
+   * as high, as possible, the mean is at its bounds with the heaviest or the lightest judges.
    */
   reach(verdicts, missing, { n = Number.POSITIVE_INFINITY }) {
     const best = ranked(verdicts);
@@ -106,14 +106,14 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) 
 
 const weightOf = (verdicts: readonly Verdict[]): number => sum(verdicts.map(({ weight }) => weight));
 
-/** sum(weight * figure) / sum(weight); when all of them weigh nothing, the plain mean. */
+/** sum(weight * figure) / sum(weight); the plain mean when all weights are 0. */
 function weightedMean(verdicts: readonly Verdict[], figure: Figure): number {
   const weight = weightOf(verdicts);
   if (weight === 0) return sum(verdicts.map((verdict) => verdict[figure])) / verdicts.length;
   return sum(verdicts.map((verdict) => verdict.weight * verdict[figure])) / weight;
 }
 
-/** Bounds of the weighted mean when judges of the given weights may join with anything from 0 to 1. */
+/** Bounds of the weighted mean when missing judges of the given weights may add any value from 0 to 1. */
 function weightedMeanReach(verdicts: readonly Verdict[], missing: readonly number[], figure: Figure): Range {
   const known = weightOf(verdicts);
   const open = sum(missing);
@@ -210,12 +210,12 @@ const WEIGHTED: ReadonlySet<ConsensusRule['strategy']> = new Set(['weighted_aver
 interface Consensus extends Agreed {
   /** The score reaches the threshold and the confidence `min_agreement_confidence`. */
   readonly valid: boolean;
-  /** Of the scores given; shown to people. */
+  /** Variance of the scores; shown to people. */
   readonly variance: number;
   readonly agreement: number;
 }
 
-/** One verdict of at least one. The order of the verdicts does not matter. */
+/** The outcome of one or more verdicts. Their order does not matter. */
 export function reachConsensus(verdicts: readonly Verdict[], rule: ConsensusRule): Consensus {
   const ordered = inCanonicalOrder(verdicts);
   const agreed = STRATEGIES[rule.strategy].conclude(ordered, rule);
@@ -234,13 +234,13 @@ export function reachConsensus(verdicts: readonly Verdict[], rule: ConsensusRule
 
 /**
  * Whether the outcome is decided: no answer of the missing judges, and no missing answer, can move the score across the
- * threshold or change whether the outcome is valid. `missing` are their weights. It may say no in a decided case, but
- * never says yes in an open one.
+ * threshold or change whether the outcome is valid. `missing` are their weights. It may return false in a decided case, but
+ * never true in an open one.
  */
 export function isDecided(verdicts: readonly Verdict[], missing: readonly number[], rule: ConsensusRule): boolean {
   if (missing.length === 0) return true;
   if (verdicts.length === 0) return false;
-  // A judge without weight moves a mean only when all others drop out, so then all are awaited.
+  // A judge of weight 0 changes a mean only when all others drop out, so all of them are awaited then.
   const weightless = [...verdicts.map(({ weight }) => weight), ...missing].includes(0);
   if (weightless && WEIGHTED.has(rule.strategy)) return false;
   const { score, confidence } = STRATEGIES[rule.strategy].reach(inCanonicalOrder(verdicts), missing, rule);
@@ -255,7 +255,7 @@ function sideOf({ low, high }: Range, threshold: number): 'at_or_above' | 'below
   return exact(high) < threshold ? 'below' : 'open';
 }
 
-/** A canonical order, so that sums do not depend on who answered first. */
+/** A canonical order, so that sums do not depend on the order of the answers. */
 const inCanonicalOrder = (verdicts: readonly Verdict[]): Verdict[] =>
   [...verdicts].sort(
     (one, other) => other.score - one.score || other.confidence - one.confidence || other.weight - one.weight,
@@ -263,10 +263,10 @@ const inCanonicalOrder = (verdicts: readonly Verdict[]): Verdict[] =>
 
 const DECIMALS = 1e12;
 
-/** Without the noise of binary fractions: three judges at 0.7 agree on 0.7, not on 0.6999999999999998. */
+/** Removes the noise of binary fractions: three judges at 0.7 agree on 0.7, not on 0.6999999999999998. */
 const exact = (figure: number): number => Math.min(1, Math.max(0, Math.round(figure * DECIMALS) / DECIMALS));
 
-/** The parts of a judge's answer that count. Scores and confidences are 0 to 1. */
+/** The parts of a judge's answer that the consensus uses. Scores and confidences are 0 to 1. */
 export interface Verdict {
   readonly score: number;
   readonly confidence: number;
@@ -285,8 +285,8 @@ interface Agreed {
 }
 
 /**
- * How verdicts become one (W10, W11). There is at least one, and they come in canonical order, so that nothing depends
- * on who answered first.
+ * How one or more verdicts become one (W10, W11). They come in canonical order, so that the result does not depend on the order
+ * of the answers.
  */
 interface Strategy {
   conclude(verdicts: readonly Verdict[], rule: ConsensusRule): Agreed;

@@ -18,8 +18,8 @@ type Allowed = Extract<ToolDecision, { allowed: true }>;
 type Denied = Extract<ToolDecision, { allowed: false }>;
 
 /**
- * One call (H14, from the session on): a repeat is answered from the record; a new call is decided, recorded, and begun
- * when policy allows it.
+ * One call (H14, from the session on): a repeat is answered from the record; a new call is decided and recorded, and begun when
+ * policy allows it.
  */
 export const invoke =
   (policy: ToolPolicy) =>
@@ -47,7 +47,7 @@ export const invoke =
     return deny(state, { call, decision: refused, status: 'deferred' }, turn);
   };
 
-/** Why no call is possible. */
+/** Why the session accepts no calls. */
 const inactiveText = ({ status }: ToolSessionState): string =>
   status === 'revoked' ? 'the session was revoked' : 'the session is not active: its execution has ended';
 
@@ -58,7 +58,7 @@ function invalid(state: ToolSessionState, call: InvokeMessage, turn: SessionTurn
   return call.last === true ? close(next, { status: 'closed', reason: 'the call was refused' }, turn) : next;
 }
 
-/** Policy is pure, so it gives the reason of an earlier denial again. */
+/** Policy is pure, so it returns the reason of an earlier denial again. */
 function decisionText(policy: ToolPolicy, grant: ToolGrant, { tool, arguments: args }: InvokeMessage) {
   const decision = policy.decide(grant, { name: tool ?? '', arguments: args });
   return decision.allowed ? null : decision;
@@ -159,10 +159,7 @@ function decided(state: ToolSessionState, { call, reason, schemaHash }: Deciding
   );
 }
 
-/**
- * The same call again: its record is the answer, and nothing runs. The end of a running call is awaited as by the first
- * caller.
- */
+/** A repeated call: its record is the answer, and nothing runs. A running call is awaited, as by the first caller. */
 function repeated(
   state: ToolSessionState,
   call: Invoke,
@@ -179,21 +176,18 @@ function repeated(
     replyWith(turn, { kind: 'denied', reason, message });
   }
   const { replayed } = state.counts;
-  // A captured envelope can be sent any number of times, so records of repeats are limited.
+  // A captured envelope can be sent any number of times, so the records of repeats are limited.
   if (call.envelope_hash === null || replayed >= SESSION_LIMITS.replays) return state;
   const counted = { ...state, counts: { ...state.counts, replayed: replayed + 1 } };
   return append(counted, { kind: 'replayed', call: call.call, envelope_hash: call.envelope_hash }, turn);
 }
 
-/** Tools limit their own time; this stops one that does not. */
+/** Tools limit their own time; this limit stops one that does not. */
 const LONGEST_MS = 600_000;
 
 const MARGIN_MS = 30_000;
 
-/**
- * Retries of failures before the tool acted, which the effect reports as kind `retry`, so that `once` tools may be
- * retried too.
- */
+/** Retries of failures before the tool acted, which the effect reports as kind `retry`; so `once` tools may be retried too. */
 const RETRY = { maxAttempts: 3, initialDelayMs: 250, maxDelayMs: 2_000 };
 
 /** Calls with the same capability share `max_concurrent`. */
@@ -206,7 +200,7 @@ interface Beginning {
   readonly grant: ToolGrant;
 }
 
-/** Asks for the effect of an allowed call; returns its id. */
+/** Requests the effect of an allowed call; returns its id. */
 function begin({ call, decision, session, grant }: Beginning, turn: SessionTurn): string {
   const { offer, limits } = decision;
   const { tools: _pinned, ceilings: _ceilings, ...scope } = grant;

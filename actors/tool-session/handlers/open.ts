@@ -12,7 +12,7 @@ import type {
 } from '../messages.ts';
 import { append, appendRefusal, type SessionTurn, sessionOf, type ToolSessionState, timeOf } from '../state.ts';
 
-/** new → active. The same again changes nothing; a session that was closed before it opened stays closed. */
+/** new → active. Repeating it changes nothing; a session that was closed before it opened stays closed. */
 export function Open(state: ToolSessionState, open: z.output<typeof OpenMessage>, turn: SessionTurn): ToolSessionState {
   const { session_id, subject, grant } = open;
   if (state.status === 'closed' || state.status === 'revoked') {
@@ -49,7 +49,7 @@ export function Open(state: ToolSessionState, open: z.output<typeof OpenMessage>
 
 const isOver = ({ status }: ToolSessionState): boolean => status === 'closed' || status === 'revoked';
 
-/** → closed: its execution has ended. This may come before Open, which is then refused. */
+/** → closed: its execution has ended. This may arrive before Open, which is then refused. */
 export function Close(
   state: ToolSessionState,
   { reason }: z.output<typeof CloseMessage>,
@@ -60,8 +60,8 @@ export function Close(
 }
 
 /**
- * → revoked, by an operator. A closed session stays closed. The session of an execution's own loop is refused: its
- * calls would go on without records.
+ * → revoked, by an operator. A closed session stays closed. For the session of an execution's own loop it is refused: its calls
+ * would continue without records.
  */
 export function Revoke(
   state: ToolSessionState,
@@ -115,8 +115,7 @@ export function Refuse(
 const Context = z.object({ call: z.string() });
 
 /**
- * An allowed call has ended: it is recorded, and its callers are answered. A late result of a finished call changes
- * nothing.
+ * An allowed call has ended: it is recorded, and its callers get the answer. A late result of a finished call changes nothing.
  */
 export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: SessionTurn): ToolSessionState {
   const call = Context.safeParse(ended.context).data?.call;
@@ -128,8 +127,8 @@ export function ToolEnded(state: ToolSessionState, ended: EffectResult, turn: Se
 }
 
 /**
- * A violation that only the running tool can see, such as a link out of the workspace or a redirect, is a denial like
- * those of policy. An error with a code of the error table is the tool's result (H14).
+ * A violation that only the running tool can detect, such as a link out of the workspace or a redirect, is a denial like those
+ * of policy. An error with a code of the error table is the tool's result (H14).
  */
 function resultOf(outcome: EffectResult['outcome'], tool: string): CallResult {
   if (outcome.kind === 'failed') return { kind: 'failed', code: outcome.code, message: outcome.message };

@@ -16,7 +16,7 @@ import { failed, failureOf, succeeded } from '../steps/step.ts';
 import { childProblem, childResult, resultEntries } from '../steps/subworkflow.ts';
 import { repeatCommand } from './effects-ended.ts';
 
-/** A child workflow has started or ended. A child that is no longer wanted is cancelled when it says that it runs. */
+/** A child workflow has started or ended. A child that is no longer awaited is cancelled when it reports its start. */
 export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn: WorkflowTurn): WorkflowState {
   const awaited = isRunning(state) && state.awaiting.kind === 'child' ? state.awaiting : null;
   if (!isRunning(state) || awaited?.execution_id !== update.execution_id) {
@@ -37,8 +37,8 @@ export function ChildUpdated(state: WorkflowState, update: WorkflowUpdate, turn:
 }
 
 /**
- * `fire_and_forget` continues once the child runs and the effect of its start is settled. If the run ended before that,
- * the start would be cancelled, and the child with it.
+ * `fire_and_forget` continues once the child runs and the effect of its start is settled. If the run ended earlier, the start
+ * would be cancelled, and the child with it.
  */
 function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
   const { awaiting, ...run } = state;
@@ -111,7 +111,7 @@ export function ChildStarted(state: WorkflowState, result: EffectResult, turn: W
   const step = currentStep(run);
   const detached = step.kind === 'Subworkflow' && step.mode === 'fire_and_forget';
   const answered = { ...run, awaiting: { ...awaiting, effect_id: null } };
-  // The child's own update counts more than the answer of its start.
+  // The child's own update takes precedence over the answer to its start.
   if (detached && awaiting.runs) return leaveChild(answered, turn);
   if (outcome.kind === 'done') {
     const started = Started.safeParse(outcome.value);
@@ -132,7 +132,7 @@ export function AgentStarted(state: WorkflowState, result: EffectResult, turn: W
   if (awaiting.effect_id !== result.effectId) return state;
   const { outcome } = result;
   if (outcome.kind === 'done') return { ...run, awaiting: { ...awaiting, effect_id: null } };
-  // It may run nevertheless, when only the answer of its start was lost.
+  // It may run nevertheless, if only the answer to its start was lost.
   release({ ...awaiting, effect_id: null }, 'its start failed', turn);
   const record = { output: null, score: 0, confidence: 0, iterations: 0 };
   const { code, message } =
@@ -140,9 +140,7 @@ export function AgentStarted(state: WorkflowState, result: EffectResult, turn: W
   return finish(run, failed(code, message, record), turn);
 }
 
-/**
- * An agent's execution has started or ended. An agent that is no longer wanted is cancelled when it says that it runs.
- */
+/** An agent's execution has started or ended. An agent that is no longer awaited is cancelled when it reports its start. */
 export function AgentUpdated(state: WorkflowState, update: ExecutionUpdate, turn: WorkflowTurn): WorkflowState {
   const awaiting = isRunning(state) && state.awaiting.kind === 'agent' ? state.awaiting : null;
   if (!isRunning(state) || awaiting?.execution_id !== update.execution_id) {
@@ -185,7 +183,7 @@ export function ApprovalUpdated(state: WorkflowState, update: ApprovalUpdate, tu
   return finish({ ...answered, human_feedback: feedback }, result, turn);
 }
 
-/** The status changes only now, so a client that reads it finds the approval (R2). */
+/** The status changes only now, so that a client which reads it finds the approval (R2). */
 function opened(run: IdleWorkflow, awaiting: AwaitingOf<'approval'>, turn: WorkflowTurn): WorkflowState {
   const { prompt } = awaiting;
   turn.emit('WorkflowHumanInputRequested', { ...approvalIds(run, awaiting), prompt, requested_at: isoTime(turn) });

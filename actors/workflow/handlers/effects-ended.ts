@@ -23,7 +23,7 @@ import { failed, failureOf } from '../steps/step.ts';
 import { askHuman } from '../steps/subworkflow.ts';
 import { askCommand, commandResult, withWorkspace } from '../steps/system.ts';
 
-/** Answer of the effect `container.run`, of one container or of one of several. */
+/** Answer of the effect `container.run`, for one container or one of several. */
 export function ContainerEnded(state: WorkflowState, result: EffectResult, turn: WorkflowTurn): WorkflowState {
   if (!isRunning(state)) return state;
   const { awaiting, ...run } = state;
@@ -117,7 +117,7 @@ function inDoubt(run: IdleWorkflow, repeats: number, turn: WorkflowTurn): Workfl
   return finish(run, failed('in_doubt', message), turn);
 }
 
-/** Runs the command again, with the state's whole time and an event that says so. */
+/** Runs the command again, with the state's full time limit and an event that reports it. */
 export function repeatCommand(
   run: IdleWorkflow,
   repeats: number,
@@ -188,7 +188,7 @@ export function RetryContainer(
   }
 }
 
-/** The next part of a long chain of states that wait for nothing. */
+/** The next part of a long chain of states that did not wait. */
 export function Continue(
   state: WorkflowState,
   { entry }: { readonly entry: number },

@@ -11,8 +11,8 @@ import { type Awaiting, type IdleWorkflow, isRunning, type RunningWorkflow, Work
 import { ownIdentity, problemOf } from './start.ts';
 
 /**
- * pending → running, from the state of another run after one of its messages. What that one waited for is opened again
- * under new ids; what had ended by then is not repeated. The same id again gets the same answer.
+ * pending → running, with the state that another run had after one of its messages. The fork repeats the requests that were
+ * open then, under new ids; those that had ended are not repeated. Forking again under the same id gets the same answer.
  */
 export function Fork(state: WorkflowState, fork: ForkMessage, turn: WorkflowTurn): WorkflowState {
   if (state.status !== 'pending') {
@@ -44,7 +44,7 @@ function goOn(fork: ForkMessage, before: RunningWorkflow, run: IdleWorkflow, tur
   return WorkflowState.parse({ ...run, awaiting: withNewIds(begun, ids) });
 }
 
-/** The fields that belong to the fork alone. */
+/** The fields that the fork does not share with its original. */
 function asOwn(fork: ForkMessage, before: RunningWorkflow, turn: WorkflowTurn): IdleWorkflow {
   const { owner: _owner, awaiting: _awaiting, ...rest } = before;
   const blackboard = fork.changed.includes('blackboard') ? { ...rest.blackboard, ...fork.blackboard } : rest.blackboard;
@@ -71,7 +71,7 @@ function asOwn(fork: ForkMessage, before: RunningWorkflow, turn: WorkflowTurn): 
   };
 }
 
-/** A changed manifest must have the state that the run is in, of the same kind. */
+/** A changed manifest must have the current state of the run, of the same kind. */
 function missingState({ manifest }: ForkMessage, { current_state, manifest: original }: RunningWorkflow) {
   if (current_state === null) return null;
   const kind = own(original.spec.states, current_state)?.kind;
@@ -97,7 +97,7 @@ function openActors(awaiting: Awaiting): string[] {
   }
 }
 
-/** The approval is asked for again, and says so again. */
+/** The approval is opened again, and its event is emitted again. */
 const isOfOpenApproval = ({ name, payload }: ForkedWork['events'][number], awaiting: Awaiting): boolean =>
   awaiting.kind === 'approval' &&
   name === 'WorkflowHumanInputRequested' &&
@@ -105,8 +105,8 @@ const isOfOpenApproval = ({ name, payload }: ForkedWork['events'][number], await
   payload.approval_id === awaiting.approval_id;
 
 /**
- * Whether the step of the state can be begun again with changed values: none of its effects has ended. The containers of
- * a state that runs several go on as they were asked for, and so does a container between two attempts.
+ * Whether the state's step can be begun again with changed values: none of its effects has ended. The containers of a state
+ * that runs several continue unchanged, and so does a container between two attempts.
  */
 function mayBeginAnew(awaiting: Awaiting): boolean {
   switch (awaiting.kind) {
@@ -125,7 +125,7 @@ function mayBeginAnew(awaiting: Awaiting): boolean {
   }
 }
 
-/** What was open, without the starts of children that have ended. */
+/** The open requests, without the starts of children that have ended. */
 function openWork({ effects, sent, timers }: ForkedWork, awaiting: Awaiting): OpenParts {
   const child = awaiting.kind === 'agent' || awaiting.kind === 'child' ? awaiting.execution_id : null;
   const isOpen = ({ request }: ForkedWork['effects'][number]): boolean =>
@@ -140,7 +140,7 @@ function openWork({ effects, sent, timers }: ForkedWork, awaiting: Awaiting): Op
 
 type OpenParts = Pick<ForkedWork, 'effects' | 'sent' | 'timers'>;
 
-/** A child whose start had ended is started again, under another id. An approval opens again. */
+/** A child whose start had ended is started again, under another id. An approval is opened again. */
 function startingAnew(awaiting: Awaiting, effects: ForkedWork['effects']): Awaiting {
   const start = effects.find(({ request }) => request.kind === 'agent.start' || request.kind === 'workflow.start');
   switch (awaiting.kind) {
@@ -155,14 +155,14 @@ function startingAnew(awaiting: Awaiting, effects: ForkedWork['effects']): Await
   }
 }
 
-/** The default workspace has the id of its run, so that of the fork is another one, and empty. */
+/** The default workspace has the id of its run, so the fork gets another one, which is empty. */
 function ownStorage({ storage, execution_id }: RunningWorkflow, id: string): RunningWorkflow['storage'] {
   if (storage.workspace !== execution_id) return storage;
   const { [execution_id]: _before, ...known } = storage.known ?? {};
   return { ...storage, workspace: id, known };
 }
 
-/** Requests run in the name of the fork's caller, not of the one who started the original. */
+/** Requests run in the name of the fork's caller, not of the caller that started the original. */
 const inNameOf =
   (identity: Identity) =>
   (value: Json): Json =>

@@ -12,7 +12,7 @@ import { advance } from '../run.ts';
 import { CONTAINERS, isBadlySealed } from '../scope.ts';
 import type { IdleWorkflow, WorkflowState } from '../state.ts';
 
-/** pending → running. The same id again gets the same answer, whatever has happened to the run since. */
+/** pending → running. Starting again under the same id gets the same answer, whatever has happened to the run since. */
 export const start =
   (settings: { readonly maxTransitions: number }) =>
   (state: WorkflowState, message: StartMessage, turn: WorkflowTurn): WorkflowState => {
@@ -84,7 +84,7 @@ function newRun(message: StartMessage, seed: Seed, maxTransitions: number, turn:
   };
 }
 
-/** Started without an identity (by the node's own upkeep): children run as this actor, without roles. */
+/** For a start without an identity (by the node's maintenance): children run in the name of this actor, without roles. */
 export const ownIdentity = ({ self, tenant }: WorkflowTurn): Identity => ({
   kind: 'actor',
   subject: self,
@@ -119,7 +119,7 @@ type Values = Pick<StartMessage, 'manifest' | 'input' | 'intent' | 'blackboard'>
 const badAnnotation = (path: string, message: string): SvcError =>
   new SvcError('invalid_manifest', `${path}: ${message}`, { details: [{ path, message }] });
 
-/** The blackboard that a run begins with, and its size. */
+/** The initial blackboard of a run, and its size. */
 interface Seed {
   readonly blackboard: JsonObject;
   readonly bytes: number;

@@ -54,7 +54,7 @@ export function agentResult(update: ExecutionUpdate): StepResult {
     return failed(code, update.error ?? `the agent's execution ${update.status}`, record);
   }
   const said = jsonOf(output ?? '');
-  // A validator's score below 1 wins over the score in the agent's own output.
+  // A validator's score below 1 takes precedence over the score in the agent's output.
   const score = update.score < 1 ? update.score : (fraction(said, 'score') ?? update.score);
   const confidence = fraction(said, 'confidence') ?? 1;
   return succeeded({ output, score, confidence, iterations, execution_id: update.execution_id });
@@ -93,7 +93,7 @@ export function beginParallelAgents(run: IdleWorkflow, step: StateOf<'ParallelAg
     judges: [...judges],
     consensus: step.consensus,
     workflow_execution_id: run.execution_id,
-    // A turn that an effect's result caused carries no identity.
+    // A turn that an effect's result caused has no identity.
     identity: run.identity,
     notify: { to: turn.self, as: 'PanelWord', context: { entry: run.entry } },
     in_prose: hasRules(run, 1) ? true : undefined,

@@ -18,7 +18,7 @@ import { knownVolume, renderedFiles, volumeNamed, withRunWorkspace } from './vol
 /** Input of the effect `container.run`. */
 type ContainerInput = JsonObject & { readonly image: string; readonly command: string[] };
 
-/** Longest time of a container, whatever its `resources.timeout`. */
+/** Longest run time of a container, whatever its `resources.timeout`. */
 const MAX_CONTAINER_MS = 24 * 3_600_000;
 
 /** The rendered input of a container; throws when a template cannot be rendered. */
@@ -70,18 +70,18 @@ const ContainerEnd = z.object({
   stderr_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
   oom_killed: z.boolean().default(false),
-  /** Bytes written, captured or not. */
+  /** Bytes written, stored or not. */
   stdout_bytes: z.number().int().nonnegative().optional(),
   stderr_bytes: z.number().int().nonnegative().optional(),
   /** The limit that it exceeded. */
   stopped_by: z.string().max(100).optional(),
-  /** It has failed although it ran. */
+  /** The failure of a container that ran. */
   failure: StepFailed.optional(),
 });
 
 type ContainerEnd = z.output<typeof ContainerEnd>;
 
-/** How one container ended. `output`: what templates see. */
+/** How one container ended. `output`: its value for templates. */
 interface ContainerOutcome {
   /** Null when it did not start. */
   readonly output: JsonObject | null;
@@ -165,7 +165,7 @@ export function beginContainerRun(run: IdleWorkflow, step: StateOf<'ContainerRun
   return { kind: 'waits', awaiting: askContainer(run, step, 1, turn) };
 }
 
-/** Asks for attempt number `attempt`; the same scope renders the same input. */
+/** Requests attempt number `attempt`; the same scope renders the same input. */
 export function askContainer(
   run: IdleWorkflow,
   step: StateOf<'ContainerRun'>,
@@ -181,11 +181,11 @@ export function askContainer(
 
 const MAX_PAUSE_MS = 24 * 3_600_000;
 
-/** The pause before attempt `attempt`, 2 or more: `retry.backoff`, doubled with each further one. */
+/** The pause before attempt `attempt`, 2 or more: `retry.backoff`, doubled each time. */
 export const pauseMs = (step: StateOf<'ContainerRun'>, attempt: number): number =>
   Math.min(MAX_PAUSE_MS, step.retry.backoff_ms * 2 ** (attempt - 2));
 
-/** Asks for the next attempt, at once or after its pause. */
+/** Requests the next attempt, at once or after its pause. */
 export function retryContainer(
   run: IdleWorkflow,
   step: StateOf<'ContainerRun'>,
@@ -234,7 +234,7 @@ export function aggregate(run: IdleWorkflow, step: Step, results: JsonObject, tu
     strategy: step.completion,
     aggregated_at: isoTime(turn),
   });
-  // In the manifest's order, so that templates render the same whichever ended first.
+  // In the manifest's order, so that templates do not depend on which ended first.
   const inOrder = step.steps
     .filter(({ name }) => Object.hasOwn(results, name))
     .map(({ name }) => [name, results[name] ?? null]);

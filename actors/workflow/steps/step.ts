@@ -20,7 +20,7 @@ export interface StepResult {
   readonly record: JsonObject;
   /** Null: success. */
   readonly error: StepError | null;
-  /** `finalize`: the run completes here, whatever its transitions say. */
+  /** Set by `finalize`: the run completes here, without trying its transitions. */
   readonly final?: true;
 }
 
@@ -51,7 +51,7 @@ export const failed = (code: string, message: string, record: JsonObject = {}): 
 export function failureOf(thrown: unknown): StepResult {
   if (thrown instanceof StepFailure) return failed(thrown.code, thrown.message);
   if (thrown instanceof TemplateError) return failed(`template_${thrown.code}`, thrown.message);
-  // JSON.stringify on a value nested too deep for the stack.
+  // JSON.stringify throws this for a value that is nested too deep for the stack.
   if (thrown instanceof RangeError) return failed('payload_too_large', 'a value is nested too deep');
   if (thrown instanceof SvcError && thrown.row.kind !== 'bug') return failed(thrown.code, thrown.message);
   throw thrown;

@@ -53,7 +53,7 @@ const CommandEnd = z.object({
   stdout_truncated: z.boolean().default(false),
   stderr_truncated: z.boolean().default(false),
   timed_out: z.boolean().default(false),
-  /** It has failed although it ran. */
+  /** The failure of a command that ran. */
   failure: StepFailed.optional(),
   duration_ms: z.number().default(0),
 });
@@ -96,7 +96,7 @@ function builtinOf(command: string, run: IdleWorkflow): BuiltInCommand | undefin
 }
 
 /**
- * The rendered `env`. Lists and maps stay JSON. Numbers and booleans do too, but in a result (`finalize`, `fail`), whose
+ * The rendered `env`. Lists and maps stay JSON. Numbers and booleans do too, except in a result (`finalize`, `fail`), whose
  * values have always been texts.
  */
 function builtinEnv(run: IdleWorkflow, builtin: BuiltInCommand, env: JsonObject): JsonObject {

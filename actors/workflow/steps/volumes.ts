@@ -16,8 +16,8 @@ export function volumeNamed(run: IdleWorkflow, name: string): string {
 }
 
 /**
- * Mounts of a state with the run's workspace at /workspace, unless the state does without, mounts another volume there, or
- * mounts the workspace at a path of its own.
+ * Mounts of a state with the run's workspace at /workspace, unless the state opts out, mounts another volume there, or mounts
+ * the workspace at another path.
  */
 export function withRunWorkspace<Mount extends { readonly volume_id: string; readonly mount_path: string }>(
   run: IdleWorkflow,
@@ -31,7 +31,7 @@ export function withRunWorkspace<Mount extends { readonly volume_id: string; rea
   return [mounted({ volume_id, mount_path: WORKSPACE_PATH }), ...mounts];
 }
 
-/** The files of a step, rendered, as a member of an effect's input. */
+/** The rendered files of a step, as a member of an effect's input. */
 export function renderedFiles(
   render: Render,
   files: Readonly<Record<string, string>> = {},
