@@ -9,7 +9,8 @@ export type { LearnedPattern, NewPattern, PatternQuery, Patterns, StoredPattern 
 export type { StimulusRoute, StimulusRoutes } from './stimulus-routes.ts';
 
 /**
- * Who sees an entry. A name is unique in each scope; a reader finds its own entry first, then its tenant's, then a global one.
+ * Who can read an entry. A name is unique in each scope; a reader finds its own entry first, then its tenant's, then a global
+ * one.
  */
 export type CatalogScope = WorkflowScope;
 
@@ -187,8 +188,8 @@ export interface WorkflowValidation {
 /** Deployed workflows. The store holds them, with a unique index; each write is durable before the answer (R2). */
 export interface WorkflowCatalog extends Catalog<WorkflowEntry, DeployedWorkflow> {
   /**
-   * Checks a manifest without deploying it, against what is deployed: unknown agents, child cycles and depth. Never throws for
-   * an invalid text.
+   * Checks a manifest without deploying it, against the deployed entries: unknown agents, child cycles and depth. Never throws
+   * for an invalid text.
    */
   validate(reader: CatalogReader, manifestYaml: string): Promise<WorkflowValidation>;
   /**

@@ -10,7 +10,7 @@ import { answerOf, type KnownToChecker, type ManifestAnswer, type ManifestQuesti
 
 /** A longer text is read on a thread: reading the largest takes a second of CPU, in which no other call is served. */
 const HERE_CHARS = 8 * 1024;
-/** Most texts that wait for the thread; each has at most a mebibyte. */
+/** Maximum number of texts that wait for the thread; each has at most a mebibyte. */
 const MOST_WAITING = 64;
 const MAX_HEAP_MB = 512;
 
@@ -35,13 +35,13 @@ export async function readWorkflowManifest(text: string): Promise<Parsed<Workflo
   return answer.kind === 'workflow' ? answer.value : notThat(answer);
 }
 
-/** What a deploy compares an agent with. */
+/** Known facts that a deployment is compared with. */
 export interface KnownToDeploy {
   /** Null: languages and versions are not checked. */
   readonly runtimes: RuntimeTable | null;
   /** Aliases of models that nodes have; empty: nothing is known of them. */
   readonly models: readonly string[];
-  /** What the node can do for volumes; absent: sizes are not checked. */
+  /** The node's support for volumes; absent: sizes are not checked. */
   readonly storage?: KnownStorage | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface AgentValidation {
   readonly metadata?: { readonly name: string; readonly version: string };
 }
 
-/** What a deploy would say about an agent manifest. Never throws for an invalid text. */
+/** The findings of a deployment of this agent manifest. Never throws for an invalid text. */
 export async function validateAgent(text: string, known: KnownToDeploy): Promise<AgentValidation> {
   const read = await readAgentManifest(text, known.storage?.maxSizeLimitMb);
   if (!read.ok) {

@@ -10,7 +10,7 @@ import { type ProblemRule, parseWorkflowManifest, readWorkflow } from '../manife
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import { tellingText } from './search/telling-text.ts';
 
-/** What a workflow names and what of it is deployed, as values that can be sent to a thread. */
+/** Agents and workflows named in a workflow, and which of them are deployed, as values that can be sent to a thread. */
 export interface KnownToChecker {
   readonly agents: readonly string[];
   /** Children by the name with which they are started; null: not all were looked up. */

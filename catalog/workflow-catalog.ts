@@ -36,7 +36,7 @@ const NOTHING_KNOWN: KnownToChecker = { agents: [], workflows: null };
 /** Finds a workflow that the reader sees; null when there is none. */
 type FindManifest = (reader: CatalogReader, idOrName: string) => Promise<WorkflowManifest | null>;
 
-/** Checks manifests against what is deployed. */
+/** Checks manifests against the deployed agents and workflows. */
 class WorkflowChecks {
   readonly #find: FindManifest;
   readonly #agents: Pick<AgentCatalog, 'get'>;
@@ -105,7 +105,7 @@ function checkedManifest({ manifest, findings }: CheckedWorkflow): WorkflowManif
   return manifest;
 }
 
-/** Parses a text that was deployed. */
+/** Parses the text of a deployed manifest. */
 async function readDeployed(manifestYaml: string): Promise<WorkflowManifest> {
   const parsed = await readWorkflowManifest(manifestYaml);
   if (parsed.ok) return parsed.manifest;
@@ -130,11 +130,11 @@ export async function createWorkflowCatalog(parts: {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly random: Random;
-  /** Where the checker looks up agents. */
+  /** Used by the checker to look up agents. */
   readonly agents: Pick<AgentCatalog, 'get'>;
   readonly builtIns?: Pick<BuiltIns, 'workflows'>;
   readonly inUse?: Pick<InUse, 'workflow'>;
-  /** What the node can do for volumes; absent: sizes are not checked. */
+  /** The node's support for volumes; absent: sizes are not checked. */
   readonly storage?: KnownStorage;
 }): Promise<WorkflowCatalog> {
   const { documents, clock, random, agents, builtIns = NO_BUILT_INS, inUse = NOT_IN_USE, storage } = parts;

@@ -34,7 +34,7 @@ export async function bundle({ entries, into, node, packages }: BundleOptions): 
     format: 'esm',
     platform: 'node',
     target: `node${node}`,
-    // Packages know errors by the names of their classes; errors of the product have names of their own.
+    // Packages compare errors by the names of their classes; errors of the product set their names themselves.
     keepNames: packages,
     ...(packages ? PACKAGES_TOO : { packages: 'external' as const }),
     plugins: [modules(packages)],
@@ -54,13 +54,13 @@ export const threadModules = (): string[] =>
   }).filter((file) => THREAD.test(readFileSync(join(ROOT, file), 'utf8')));
 const THREAD = /^import .*\bparentPort\b.* from 'node:worker_threads'/m;
 
-/** Packages are chosen as Node.js chooses them. Those of `external` have parts that are compiled for one machine. */
+/** Packages are resolved as Node.js resolves them. Those of `external` have parts that are compiled for one machine. */
 const PACKAGES_TOO = {
   conditions: [],
   mainFields: ['main'],
-  // Undici is no ES module, so an import of it in a bundle would find no names.
+  // Undici is not an ES module, so an import of it in a bundle would find no names.
   external: ['undici', 'ssh2', 're2-wasm', 'mongodb-client-encryption', 'kerberos', 'snappy', 'socks', 'aws4'],
-  // For packages that are no ES modules.
+  // For packages that are not ES modules.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
   },
@@ -81,12 +81,12 @@ function modules(packages: boolean): Plugin {
   };
 }
 
-/** A bundle has no names of a package that is no ES module, only the whole export. */
+/** In a bundle a package that is not an ES module has no named exports, only the whole export. */
 const PACKAGE_IMPORT = /(?<!typeof )\bimport\(('[^'.][^']*')\)/g;
 const WITH_NAMES = 'import($1).then((loaded) => ({ ...loaded.default, ...loaded }))';
 const STACKS = join(ROOT, 'runtime', 'kit', 'disposable-stacks.ts');
 
-/** A package that is loaded in the midst of a call. */
+/** A package that is loaded during a call. */
 const PACKAGE_LOAD = /\bload\(('[^'.][^']*')\)/g;
 
 function ownModule(path: string, source: string, packages: boolean): string {
@@ -108,8 +108,7 @@ function packageModule(path: string, source: string): string {
 }
 
 /**
- * A file with `__place`, which gives what `import.meta` has of a module in its own place, where the files are that it
- * reads.
+ * A file with `__place`, which gives the `import.meta` of a module at its own path, next to the files that it reads.
  * @param up from the file to the directory of the bundle
  */
 function withPlaces(text: string, up: string): string {

@@ -24,7 +24,7 @@ export function contextOf(command: Command, env: NodeJS.ProcessEnv = process.env
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
   const [asked, host, port] = [given('url') ?? env.SVC_URL, given('host') ?? env.SVC_HOST, given('port')];
-  // A context holds for its own node only: its token must not reach another one.
+  // A context is valid for its own node only: its token must not reach another one.
   const saved = (asked ?? host ?? port ?? '') === '' ? contextInUse(env) : null;
   const url = saved === null ? nodeUrl(asked, host, port) : checkedUrl(saved.url, 'context');
   const token = given('token') || env.SVC_TOKEN || saved?.token;
@@ -79,7 +79,7 @@ async function dataDirectory(env: NodeJS.ProcessEnv): Promise<string> {
   if (named !== '') return named;
   const config = env.SVC_CONFIG ?? '';
   const text = await textOf(config === '' ? './svc.yaml' : config);
-  // Loading the YAML parser would slow most commands down.
+  // Loading the YAML parser would slow down most commands.
   const inFile = text?.includes('data_dir') === true ? await dataDirIn(text) : undefined;
   return inFile ?? './data';
 }

@@ -6,14 +6,14 @@ import { readText, shownFile } from './read-input.ts';
 
 export type ManifestKind = 'agent' | 'workflow';
 
-/** A file as text, before anything is known about it. */
+/** A file as text, not parsed yet. */
 export interface ManifestText {
-  /** As messages name it. */
+  /** Name in messages. */
   readonly file: string;
   readonly text: string;
 }
 
-/** A manifest of a file, with the names in its head. */
+/** A manifest of a file, with its kind and name. */
 export interface ManifestFile extends ManifestText {
   readonly kind: ManifestKind;
   readonly name: string;
@@ -32,12 +32,12 @@ export async function readManifest(path: string): Promise<ManifestText> {
 
 const KINDS: Readonly<Record<string, ManifestKind>> = { Agent: 'agent', Workflow: 'workflow' };
 
-/** The kind that a text says it is; undefined when it cannot be read or is another one. */
+/** The kind in the text; undefined when it is unreadable or unknown. */
 async function kindIn(text: string): Promise<ManifestKind | undefined> {
   return KINDS[textOf(await documentIn(text), 'kind')];
 }
 
-/** The document as JSON; empty when it cannot be read: the parser of its kind reports that more precisely. */
+/** The document as JSON; empty when it is unreadable: the parser of its kind reports the error more precisely. */
 async function documentIn(text: string): Promise<JsonObject> {
   const { parseDocument } = await import('yaml');
   const document = parseDocument(text);
@@ -62,7 +62,7 @@ export async function isOtherYaml({ text }: ManifestText): Promise<boolean> {
 export async function checkedManifest(manifest: ManifestText): Promise<ManifestFile> {
   const value = await documentIn(manifest.text);
   const kind = KINDS[textOf(value, 'kind')];
-  // The parsers would slow most commands down.
+  // Loading the parsers would slow down most commands.
   const [{ parseAgentManifest }, { parseWorkflowManifest }] = await Promise.all([
     import('../manifests/agent/parse.ts'),
     import('../manifests/workflow/parse.ts'),

@@ -25,7 +25,7 @@ export interface Call {
   readonly repeatable?: boolean;
   /** Default one minute. */
   readonly timeoutMs?: number;
-  /** Of a body that is a manifest: its file, for the problems that are found in it. */
+  /** File of a body that is a manifest, for the problems found in it. */
   readonly file?: string;
 }
 
@@ -147,12 +147,12 @@ function failureOf(status: number, body: string, file?: string): CliFailure {
   const said = textOf(answer, 'message') || textOf(answer, 'error') || `HTTP ${status}`;
   const problems = listOf(answer, 'details').map((detail) => problemLine(detail, file));
   const text = inWordsOfCli(said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said);
-  // One problem alone is the message already.
+  // A single problem is the message already.
   const more = problems.length === 1 && problems[0] === said ? [] : problems.map(inWordsOfCli);
   return new CliFailure(exitCodeOf(status), isPassing(status) ? `${text} Try again later.` : text, more);
 }
 
-/** What the API calls a parameter is a flag or an argument here. */
+/** Replaces the API's parameter names by the flags and arguments of the command line. */
 const inWordsOfCli = (text: string): string =>
   text
     .replace(/\buse force to\b/, 'use --force to')

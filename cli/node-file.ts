@@ -6,7 +6,7 @@ import { CliFailure, EXIT, errorCode, invalid } from './failure.ts';
 const ROLES = ['controller', 'worker', 'hybrid'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What `svc node init` and `svc node join` write; all other settings keep their defaults. */
+/** Settings that `svc node init` and `svc node join` write; all others keep their defaults. */
 export interface NodeFile {
   readonly role: Role;
   /** `host:port` of controllers. */
@@ -22,7 +22,7 @@ export interface NodeFile {
 export interface WrittenNode {
   readonly config: string;
   readonly key: string;
-  /** False when a key existed: it is the identity of the node, so it is kept. */
+  /** False when a key existed, which is kept because it identifies the node. */
   readonly newKey: boolean;
 }
 
@@ -50,7 +50,9 @@ export function endpointsOf(given: string | undefined, option: string): string[]
   return endpoints;
 }
 
-/** Writes the configuration and the key of the node, readable by this user only. An existing file needs `force`. */
+/**
+ * Writes the configuration and the key of the node, readable by this user only. An existing file is replaced only with `force`.
+ */
 export async function writeNode(path: string, node: NodeFile, force: boolean): Promise<WrittenNode> {
   const key = join(node.data, 'node-key.pem');
   const { stringify } = await import('yaml');

@@ -1,8 +1,8 @@
 /**
  * Writes THIRD-PARTY-NOTICES.txt: the packages that are shipped with this one or bundled into the dashboard, with their
- * licences and the texts that these want to be passed on.
+ * licences and the notices that these require.
  *
- *   node cli/notices.ts
+ * node cli/notices.ts
  */
 import { globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,9 +11,9 @@ import { z } from 'zod';
 const ROOT = resolve(import.meta.dirname, '..');
 const TARGET = join(ROOT, 'THIRD-PARTY-NOTICES.txt');
 const TEXTS = /^(licen[cs]e|notice|copying)([.-].*)?$/i;
-/** E-mail addresses, which the notices omit: the file lies on every machine, and authors are named without them. */
+/** E-mail addresses, which the notices omit: the file is on every machine, and authors are named without them. */
 const ADDRESS = /\s*[<([]?\b[\w.+-]+@[\w-]+(\.[\w-]+)+[>)\]]?/g;
-/** What the dashboard imports from packages, in code and in style sheets. */
+/** Packages that the dashboard imports, in code and in style sheets. */
 const IMPORTED = /(?:from|import)\s*\(?\s*['"]([^.'"/][^'"]*)['"]/g;
 
 const Lock = z.object({
@@ -23,7 +23,7 @@ const Lock = z.object({
       version: z.string().default(''),
       license: z.string().optional(),
       dev: z.boolean().default(false),
-      // Set for what is built for some platforms only: it has the licence of the package that names it.
+      // Set for packages of certain platforms only: they have the licence of the package that names them.
       os: z.unknown().optional(),
       cpu: z.unknown().optional(),
       dependencies: z.record(z.string(), z.string()).default({}),
@@ -56,7 +56,7 @@ const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modul
 
 const Older = z.object({ licenses: z.array(z.object({ type: z.string() })).default([]) });
 
-/** The licence of a package that names it as packages did before npm had one field for it. */
+/** The licence of a package that uses npm's former fields for it. */
 function olderLicense(directory: string): string {
   const { licenses } = Older.parse(JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')));
   return licenses.map(({ type }) => type).join(' OR ') || 'see its text';
@@ -92,7 +92,7 @@ function bundledPaths(packages: Packages): Set<string> {
         '',
       );
   }
-  // A worker of its own, which the build names.
+  // A worker file that the build names.
   take('elkjs', '');
   return found;
 }

@@ -12,7 +12,7 @@ export const isForMachines = (format: OutputFormat): boolean => format === 'json
 export interface Result {
   /** The answer for machines (json, yaml). */
   readonly value: unknown;
-  /** For people. Without it the `rows` are shown, without those the fields of the value. */
+  /** Text for people. Default: the `rows`, or else the fields of the value. */
   readonly text?: string;
   readonly rows?: { readonly items: readonly JsonObject[]; readonly columns: readonly string[] };
 }
@@ -25,7 +25,7 @@ export function outputFormat(name: string): OutputFormat {
   return format;
 }
 
-/** A text in a value that people read is shown up to this length. */
+/** Maximum length of a text inside a value for people. */
 const MAX_TEXT_CHARS = 1_000;
 
 /** A value for people: JSON in which long texts are cut, since one file in a state would fill the terminal. */

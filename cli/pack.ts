@@ -1,7 +1,7 @@
 /**
- * Makes `dist/` of the npm package (package.ts): Node strips no types below node_modules, so the package holds JavaScript, in few
- * files (bundle.ts). Files read at run time are copied to where the code looks for them. What authors of actors import has
- * declarations, too (tsconfig.types.json).
+ * Makes `dist/` of the npm package (package.ts): Node strips no types below node_modules, so the package holds JavaScript, in
+ * few files (bundle.ts). Files read at run time are copied to where the code looks for them. The modules that authors of actors
+ * import have declarations, too (tsconfig.types.json).
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const AREAS = [
   'usecases',
   'clients/typescript',
 ];
-/** What is started or imported by name: `exports` and `bin` of package.json. */
+/** Files that are started or imported by name: `exports` and `bin` of package.json. */
 const ENTRIES = [
   'main.ts',
   'cli/svc.ts',
@@ -39,7 +39,7 @@ const OLDEST_NODE = '22.15';
 /** Read at run time, next to the code that reads it. */
 const DATA = ['**/*.lua', '**/*.sh', '**/*.binpb', '**/*.json', '**/*.html', '**/*.css', '**/*.yaml'];
 
-/** What dashboard/build.ts writes; nodes serve it as it is. */
+/** Output of dashboard/build.ts, which nodes serve unchanged. */
 const DASHBOARD = 'dashboard/dist';
 
 /** Static and dynamic imports of our own files. */

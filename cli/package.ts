@@ -1,9 +1,8 @@
 /**
  * Makes the tarball of the npm package from a folder of its own, `.cache/package`: npm run package [FOLDER].
  *
- * A clone has every package that a feature may need. The npm package asks for those of `peerDependenciesMeta` only from
- * who uses the feature (decision 0050), so its package.json is another one. Links of pages that lead to files which are
- * not shipped become plain text.
+ * A clone has every package that a feature may need. The npm package leaves those of `peerDependenciesMeta` to the users of the
+ * feature (decision 0050), so its package.json differs. Links of pages to files that are not shipped become plain text.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +20,9 @@ const Manifest = z.looseObject({
   peerDependenciesMeta: z.record(z.string(), z.object({ optional: z.literal(true) })),
 });
 
-/** The package.json of the npm package, of that of the clone: optional packages are peers, nothing is for development. */
+/**
+ * The package.json of the npm package, from that of the clone: optional packages are peers, development packages are dropped.
+ */
 function publishedManifest(text: string): Record<string, unknown> {
   const manifest = Manifest.parse(JSON.parse(text));
   const { dependencies, devDependencies, peerDependenciesMeta, scripts: _s, allowScripts: _a, ...rest } = manifest;
@@ -39,7 +40,7 @@ function publishedManifest(text: string): Record<string, unknown> {
   };
 }
 
-/** A page with links to what `isThere` refuses as their text alone. */
+/** A page in which links to missing files are plain text. */
 const withoutDeadLinks = (text: string, isThere: (target: string) => boolean): string =>
   text.replaceAll(/(?<!!)\[([^\]]+)\]\(([^)\s#]+)(#[^)\s]*)?\)/g, (link, label: string, target: string) =>
     /^[a-z]+:/.test(target) || isThere(target) ? link : label,

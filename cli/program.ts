@@ -40,7 +40,7 @@ export async function runSvc(args: readonly string[]): Promise<ExitCode> {
   process.stdout.on('error', endWithReader);
   try {
     const asked = args[0] === '--version' || args[0] === '-V' ? ['version', ...args.slice(1)] : args;
-    // A node does not load the commands of its clients.
+    // A node does not load the client commands.
     const program = asked[0] === 'start' ? programOf([start]) : await svcProgram();
     await program.parseAsync([...asked], { from: 'user' });
     return EXIT.ok;

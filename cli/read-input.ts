@@ -19,7 +19,7 @@ export async function readText(path: string, option: string): Promise<string> {
   }
 }
 
-/** A file as messages name it. */
+/** Name of a file in messages. */
 export const shownFile = (path: string): string => (path === '-' ? 'standard input' : path);
 
 export const unreadable = (option: string, path: string, thrown: unknown): CliFailure =>

@@ -5,14 +5,14 @@ import { dirname, join } from 'node:path';
 import { invalid } from './failure.ts';
 import { isObject, parseJson, textOf } from './json.ts';
 
-/** A node, and who calls it. */
+/** A node, and the token with which to call it. */
 export interface SavedContext {
   readonly url: string;
   readonly token?: string;
   readonly tenant?: string;
 }
 
-/** The contexts of a person, and which of them commands use. */
+/** The contexts of a user, and the current one. */
 export interface SavedContexts {
   readonly current: string | null;
   readonly contexts: Readonly<Record<string, SavedContext>>;
@@ -20,14 +20,14 @@ export interface SavedContexts {
 
 const NONE: SavedContexts = { current: null, contexts: {} };
 
-/** `SVC_CONTEXTS`, else `svc/contexts.json` below the directory for settings of the person. */
+/** `SVC_CONTEXTS`, else `svc/contexts.json` below the user's directory for settings. */
 function contextsFile(env: NodeJS.ProcessEnv): string {
   if (env.SVC_CONTEXTS) return env.SVC_CONTEXTS;
   const home = env.XDG_CONFIG_HOME || join(env.HOME || homedir(), '.config');
   return join(home, 'svc', 'contexts.json');
 }
 
-/** No file is no context. Throws for one that cannot be read. */
+/** Without a file there are no contexts. Throws for one that cannot be read. */
 export function readContexts(env: NodeJS.ProcessEnv): SavedContexts {
   const file = contextsFile(env);
   let text: string;
@@ -47,7 +47,7 @@ export function readContexts(env: NodeJS.ProcessEnv): SavedContexts {
   return { current: textOf(value, 'current') || null, contexts: Object.fromEntries(contexts) };
 }
 
-/** Whole or not at all, and readable by its owner only: it holds tokens. */
+/** Written atomically, and readable by its owner only, since it holds tokens. */
 export function writeContexts(env: NodeJS.ProcessEnv, saved: SavedContexts): void {
   const file = contextsFile(env);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

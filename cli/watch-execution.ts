@@ -59,7 +59,7 @@ export async function showEvents(
   return { last, ended };
 }
 
-/** What a user reads after Ctrl-C: how to resume, and how to cancel. */
+/** Text after Ctrl-C: how to resume, and how to cancel. */
 export function interrupted(
   { again }: CliContext,
   what: string,
@@ -93,7 +93,7 @@ async function finish(
   show: WatchOptions['show'],
 ): Promise<void> {
   const path = `/v1/executions/${encodeURIComponent(id)}`;
-  // Without a last event all events had been seen before: the status tells how it ended.
+  // Without a last event all events had been seen before, so the status gives the result.
   const status =
     ended === undefined || show !== 'events' ? await context.client.json('GET', path, { repeatable: true }) : null;
   if (show !== 'events') await print(context.output, { value: status, text: textOf(status, 'last_output') });
@@ -134,7 +134,7 @@ class Progress implements Screen {
     if (!this.#stream.isTTY) this.note(describeEvent(event));
   }
 
-  /** A line that stays. */
+  /** A line that is not rewritten. */
   note(line: string): void {
     if (this.#timer === undefined) this.#stream.write(`${line}\n`);
     else this.#stream.write(`${CLEAR_LINE}${line}\n`);

@@ -30,8 +30,8 @@ export function jsonSchemaFault(schema: Readonly<Record<string, Json>>): string 
 }
 
 /**
- * Remote references are never fetched, and patterns run on RE2, so schemas that need either are refused. `budget`: what
- * all patterns of the schema may cost together.
+ * Remote references are never fetched, and patterns run on RE2, so schemas that need anything else are refused. `budget`: total
+ * cost of the schema's patterns.
  */
 function outsideFault(node: Json, budget: { left: number }): string | null {
   if (node === null || typeof node !== 'object') return null;

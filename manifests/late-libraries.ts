@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * Libraries of many modules that an idle node does not need: together a sixth of the modules of a start. Each is loaded by
- * its first call. Here the names are written out, so that a bundle of the product with its packages has one copy of each.
+ * Libraries of many modules that an idle node does not need: together a sixth of the modules of a start. Each is loaded by its
+ * first call. The names are literals here, so that a bundle of the product with its packages has one copy of each.
  */
 const load = createRequire(import.meta.url);
 

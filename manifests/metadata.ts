@@ -26,7 +26,7 @@ export const metadataFields = {
   annotations: texts,
 };
 
-/** Most labels of one run. */
+/** Maximum number of labels of one run. */
 const MOST_LABELS = 16;
 
 const labelKey = z
@@ -49,8 +49,8 @@ export const API_GROUP = 'svc.dev';
 export const API_VERSION = `${API_GROUP}/v1` as const;
 
 /**
- * What a step needs of a volume beside its id. It never changes, so a run stores it in its state, and an effect that
- * gets it needs no look-up: work goes on while the document store is down.
+ * The record that a step needs of a volume beside its id. It never changes, so a run stores it in its state, and an effect that
+ * gets it needs no look-up: work continues while the document store is down.
  */
 export const KnownVolume = z.object({
   /** Null: no limit. */

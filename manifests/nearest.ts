@@ -2,7 +2,7 @@ const MAX_LENGTH = 64;
 
 const MAX_CANDIDATES = 1_000;
 
-/** A candidate within a typing error: one letter, or two in names of six letters and more. Swapped letters are one. */
+/** A candidate that differs by a typing error: one letter, or two in names of six letters and more. Swapped letters are one. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length < 3 || name.length > MAX_LENGTH) return undefined;
   let best: string | undefined;

@@ -9,10 +9,10 @@ export interface Position {
   readonly column: number;
 }
 
-/** A parsed document with the place of each of its values. */
+/** A parsed document with the position of each of its values. */
 export interface YamlText {
   readonly value: Json;
-  /** Place of the value at `path`, or of its nearest parent when there is none. */
+  /** Position of the value at `path`, or of its nearest existing parent. */
   locate(path: readonly PropertyKey[]): Position;
 }
 
@@ -20,7 +20,7 @@ export type Json = z.core.util.JSONType;
 
 type Issue = z.core.$ZodIssue;
 
-/** Checks a parsed document against a schema: the schema's output, or all problems with their places. */
+/** Checks a parsed document against a schema: returns the schema's output, or all problems with their positions. */
 export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T> {
   const known: KnownKeys = new WeakMap();
   const error = (issue: z.core.$ZodRawIssue): string => {
@@ -29,7 +29,7 @@ export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T
       known.set(issue.keys, Object.keys(inst._zod.def.shape));
     return expectation(issue);
   };
-  // To compile a check costs more than it saves in the few documents that a process checks.
+  // Compiling a check costs more than it saves for the few documents that a process checks.
   const result = schema.safeParse(yaml.value, { error, reportInput: true, jitless: true });
   if (result.success) return { ok: true, manifest: result.data };
   const problems = result.error.issues
@@ -40,7 +40,7 @@ export function checkDocument<T>(schema: z.ZodType<T>, yaml: YamlText): Parsed<T
   return { ok: false, problems };
 }
 
-/** The keys that a map may have, by the list of those that it may not. */
+/** The known keys of a map, cached by the list of its unknown ones. */
 type KnownKeys = WeakMap<readonly string[], readonly string[]>;
 
 interface Found {
@@ -49,8 +49,7 @@ interface Found {
 }
 
 /**
- * One issue as problems that a reader can act on: one for each key, the matching branch of a union, the reason of a bad
- * key.
+ * One issue as problems that a reader can act on: one for each key, the matching branch of a union, the reason of a bad key.
  */
 function expand(issue: Issue, base: readonly PropertyKey[], known: KnownKeys): Found[] {
   const path = [...base, ...issue.path];
@@ -78,7 +77,7 @@ function sentence(issue: Issue): string {
   return got === null ? issue.message : `${issue.message}, got ${got}`;
 }
 
-/** The value received. Shown where it cannot be a secret (names, choices, bounds); otherwise only its type. */
+/** The received value. Shown where it cannot be a secret (names, choices, bounds); otherwise only its type. */
 function received(issue: Issue): string | null {
   const { input } = issue;
   const isShort = typeof input === 'string' || typeof input === 'number' || typeof input === 'boolean';
@@ -104,7 +103,7 @@ function received(issue: Issue): string | null {
   }
 }
 
-/** The value of `type` that no branch has. */
+/** The value of `type` that matches no branch. */
 function discriminatorText(key: string | undefined, input: unknown): string | null {
   if (key === undefined || typeof input !== 'object' || input === null) return null;
   const value: unknown = Object.entries(input).find(([name]) => name === key)?.[1];
@@ -123,7 +122,7 @@ function typeName(input: unknown): string {
   return names[typeof input] ?? typeof input;
 }
 
-/** One problem of a document: where (path, line, column; 1-based), what was expected and what was received. */
+/** One problem of a document: position (path, line, column; 1-based), expected and received value. */
 export interface Problem {
   /** Such as `spec.volumes[0].mount_path`; empty for the document as a whole. */
   readonly path: string;
@@ -136,7 +135,7 @@ export type Parsed<T> =
   | { readonly ok: true; readonly manifest: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** Limit of a report, so that a hostile document cannot produce a large answer. */
+/** Maximum number of problems in a report, so that a hostile document cannot produce a large answer. */
 export const MAX_PROBLEMS = 100;
 
 const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_-]*$/;

@@ -10,7 +10,7 @@ export const secretText = z
   .refine((text) => !/^(env|secret):\s*$/.test(text), 'expected a name after env: or secret:')
   .meta({ description: 'Secret: env:NAME, secret:PATH, literal:VALUE, or the value itself.' });
 
-/** A URL that may contain a password: stored as it is, or a reference. Errors never show it. */
+/** A URL that may contain a password: plain, or a reference. Errors never show it. */
 export const secretUrl = (protocols: readonly string[]) =>
   secretText
     .refine(

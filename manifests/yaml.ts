@@ -7,8 +7,8 @@ type ParsedYaml =
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /**
- * One YAML 1.2 document as plain JSON, or every reason why not. Never throws: size, depth, number of elements, alias
- * expansion and duplicate keys are all checked. Broken UTF-8 is the caller's to find, before it has a string.
+ * One YAML 1.2 document as plain JSON, or all reasons why it is not one. Never throws: size, depth, number of elements, alias
+ * expansion and duplicate keys are all checked. The caller must find broken UTF-8 before it makes a string.
  */
 export function parseYaml(text: string, limits: YamlLimits = YAML_LIMITS): ParsedYaml {
   const composed = composeYaml(text, limits);
@@ -57,7 +57,7 @@ function locateOffset(root: unknown, path: readonly PropertyKey[], { aliases }: 
 
 const PLAIN_TAGS = new Set(['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((t) => `tag:yaml.org,2002:${t}`));
 
-/** What the walk found: the plain value, and what an alias stands for (needed to find a line again). */
+/** Result of the walk: the plain value, and the values of aliases (needed to find a line again). */
 interface Plain {
   readonly value: Json;
   readonly aliases: ReadonlyMap<Alias, Node>;
@@ -65,8 +65,8 @@ interface Plain {
 }
 
 /**
- * Document nodes to plain JSON. Our own walk instead of `toJS`: duplicate keys in linear time, aliases counted as they
- * expand, and nothing but JSON comes out.
+ * Document nodes to plain JSON. Our own walk instead of `toJS`: duplicate keys in linear time, aliases counted as they expand,
+ * and only JSON as a result.
  */
 function plainValue(document: YamlDocument, limits: YamlLimits): Plain {
   const walk = new Walk(limits);
@@ -102,7 +102,7 @@ class Walk {
 
   #fault(node: unknown, message: string): null {
     const last = this.faults.at(-1);
-    // A limit is met again by every value behind it: say it once.
+    // Every later value exceeds the same limit: it is reported once.
     if (last?.message !== message) this.faults.push({ offset: offsetOf(node), path: [...this.#path], message });
     return null;
   }
@@ -185,7 +185,7 @@ interface YamlLimits {
   readonly maxBytes: number;
   /** Nested lists and maps. */
   readonly maxDepth: number;
-  /** Lexemes: bounds the parser's time and memory before anything is built. */
+  /** Lexemes: bounds the parser's time and memory before the document is built. */
   readonly maxTokens: number;
   /** Times an alias (`*name`) may be used. */
   readonly maxAliases: number;
@@ -215,7 +215,7 @@ interface Composed {
   readonly faults: readonly Fault[];
 }
 
-/** Text to one YAML 1.2 document. Stops at the first limit, before the parser builds what is beyond it. */
+/** Text to one YAML 1.2 document. Stops at the first limit, before the parser builds more. */
 function composeYaml(text: string, limits: YamlLimits): Composed {
   const { Composer, Lexer, LineCounter: Lines, Parser } = yaml();
   const lines = new Lines();

@@ -73,7 +73,7 @@ async function attempt(
   const { tenant, signal } = context;
   try {
     signal.throwIfAborted();
-    // A call that goes on after its wait was admitted before.
+    // A call that continues after its wait was admitted before.
     if (context.resumed === undefined) {
       await checkUnchanged(parts.granter, run);
       await context.patiently(() => takeLimits(parts, tenant, run));
@@ -179,8 +179,8 @@ async function checkUnchanged(granter: Pick<NodeTools, 'offer'>, { tool, schema_
 }
 
 /**
- * The effect `tools.grant` (repeatable): its value is the `ToolGrant` of an execution. Fails with `forbidden` or
- * `not_found` for its security context.
+ * The effect `tools.grant` (repeatable): its value is the `ToolGrant` of an execution. Fails with `forbidden` or `not_found`
+ * for its security context.
  */
 export function createGrantEffect(granter: ToolGranter): EffectHandler<typeof GrantRequest> {
   return defineEffect({
@@ -217,7 +217,7 @@ async function takeLimits(parts: ToolEffectParts, tenant: string, { tool, subjec
   }
 }
 
-/** The owner of the call counts: the execution, or the principal for callers of /mcp. */
+/** The limits count by owner of the call: the execution, or the principal for callers of /mcp. */
 const ownerOf = ({ execution_id, principal }: ToolRun['subject']): string =>
   execution_id ?? `${principal.kind}:${principal.subject}`;
 

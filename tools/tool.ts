@@ -14,7 +14,7 @@ export interface ToolCall {
   readonly tenant: string;
   /** UUID of the call. A call repeated after a crash has the same id, so a run started under this id starts once. */
   readonly id: string;
-  /** W3C trace id, for what the call starts. */
+  /** W3C trace id for everything that the call starts. */
   readonly trace: string;
   readonly signal: AbortSignal;
   /** Time-out in milliseconds. Absent: none. */
@@ -25,7 +25,7 @@ export interface ToolCall {
   progress(value: Json): Promise<boolean>;
   /** Releases the effect's concurrency slot while `waiting` is pending. `waiting` must end with the signal. */
   parked<T>(waiting: Promise<T>): Promise<T>;
-  /** Waits without holding anything of this run: the tool runs again afterwards (`EffectContext.waitedFor`). */
+  /** Waits without keeping this run in memory: the tool runs again afterwards (`EffectContext.waitedFor`). */
   waitedFor(wait: HandlerWait): boolean;
   /** Set when the tool runs again after `waitedFor`. */
   readonly resumed?: EffectContext['resumed'];
@@ -154,7 +154,7 @@ type FailureCode =
   | 'ToolNotAvailable'
   | 'ToolFailed';
 
-/** What messages of denied calls end with. */
+/** Last sentence of messages of denied calls. */
 export const REFUSED = ' This is not available to you: do not try it again.';
 
 /**

@@ -5,7 +5,7 @@ import type { PatternRecord, StoredMeaning } from './pattern-record.ts';
 /** Texts longer than this are cut before the model gets them. */
 const MAX_TEXT_CHARS = 8_192;
 
-/** What an error, and its solution if it has one, mean. */
+/** Vectors of an error, and of its solution if it has one. */
 export interface Meaning {
   readonly error: Vector;
   readonly solution: Vector | null;

@@ -180,7 +180,7 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
     throw busy(store.kind);
   }
 
-  /** Finds the record, checks permissions and writes what `next` makes of it; starts again when another write was faster. */
+  /** Finds the record, checks permissions and writes the result of `next`; starts again when another write was faster. */
   async #write(
     identity: Identity,
     idOrName: string,

@@ -21,7 +21,7 @@ interface ApplyOptions {
   readonly scope?: string;
 }
 
-/** `svc apply -f DIR`: deploys what differs, after a plan. */
+/** `svc apply -f DIR`: shows a plan, then deploys the manifests that differ. */
 export function apply(program: Command): void {
   program
     .command('apply')
@@ -46,7 +46,7 @@ export function apply(program: Command): void {
     });
 }
 
-/** `svc diff -f DIR`: what `svc apply` would change. Exit code 4 when there is something. */
+/** `svc diff -f DIR`: the changes that `svc apply` would make. Exit code 4 when there are any. */
 export function diff(program: Command): void {
   program
     .command('diff')
@@ -75,11 +75,11 @@ export function diff(program: Command): void {
     });
 }
 
-/** One manifest, and what is deployed of it. */
+/** One manifest, and its deployed version. */
 interface Step {
   readonly manifest: ManifestFile;
   readonly change: 'create' | 'new version' | 'replace' | 'unchanged';
-  /** The same version, else the one that was deployed last; null when there is none. */
+  /** The same version, else the one deployed last; null when there is none. */
   readonly deployed: { readonly version: string; readonly text: string } | null;
 }
 
@@ -92,7 +92,7 @@ const shownStep = ({ manifest: { file, kind, name, version }, change, deployed }
   deployed_version: deployed?.version ?? null,
 });
 
-/** All manifests are checked before the node is asked, so that one that is not valid changes nothing. */
+/** All manifests are checked before the first call, so that an invalid one changes nothing. */
 async function planFor(client: NodeClient, paths: readonly string[]): Promise<Step[]> {
   const files = (await Promise.all(paths.map(filesOf))).flat();
   if (files.length === 0) throw invalid(`--file: there is no .yaml or .yml file in ${paths.join(', ')}`);
@@ -120,7 +120,7 @@ async function planFor(client: NodeClient, paths: readonly string[]): Promise<St
 
 interface FoundFile {
   readonly file: string;
-  /** The caller named it; else it was found in a directory. */
+  /** Whether the caller named it; otherwise it was found in a directory. */
   readonly isNamed: boolean;
 }
 
@@ -151,7 +151,7 @@ function refuseTwice(manifests: readonly ManifestFile[]): void {
   }
 }
 
-/** Agents before the workflows that start them, workflows before those that they are a part of. */
+/** Agents before the workflows that start them, child workflows before their parents. */
 function inOrder(manifests: readonly ManifestFile[]): ManifestFile[] {
   const workflows = manifests.filter(({ kind }) => kind === 'workflow');
   const ordered: ManifestFile[] = [];
@@ -189,7 +189,7 @@ async function agentPath(client: NodeClient, name: string): Promise<string> {
   return agent === null ? '' : `/v1/agents/${textOf(agent, 'agent_id')}`;
 }
 
-/** Reads what is deployed at a path; null when nothing is, and for an empty path. */
+/** Reads the deployed manifest at a path; null when there is none, and for an empty path. */
 async function found(client: NodeClient, path: string, version?: string): Promise<JsonObject | null> {
   if (path === '') return null;
   try {
@@ -230,7 +230,7 @@ async function confirm(changes: number): Promise<void> {
   }
 }
 
-/** One after the other: a refusal stops, and says what was deployed before. */
+/** One after the other: the first refusal stops, and its error lists the manifests that are deployed already. */
 async function deployAll(
   { client, output }: CliContext,
   steps: readonly Step[],

@@ -8,7 +8,7 @@ import { counted, print } from '../output.ts';
 import { printList } from '../print-answer.ts';
 import { readText, unwritable, wholeNumber } from '../read-input.ts';
 
-/** `svc audit …`: the signed records of tool calls, and of what operators and tenants do. */
+/** `svc audit …`: the signed records of tool calls, and of operations by operators and tenants. */
 export function audit(program: Command): void {
   const group = program.command('audit').description('list what callers changed; export audit chains and verify them');
   list(group);
@@ -25,7 +25,7 @@ interface ListOptions {
   readonly limit?: string;
 }
 
-/** `svc audit list`: operations of the tenant that changed something, and denials. */
+/** `svc audit list`: operations that changed the tenant, and denials. */
 function list(group: Command): void {
   group
     .command('list')
@@ -63,7 +63,7 @@ function exportChain(group: Command): void {
     });
 }
 
-/** Records that one call reads. */
+/** Records read by one call. */
 const PAGE = 1_000;
 
 /** The chains of all nodes with their records, as `svc audit verify` reads them. */
@@ -111,7 +111,7 @@ function verify(group: Command): void {
 type Keys = Awaited<ReturnType<typeof keysOf>>;
 
 async function sessionVerdict(exported: unknown, keys: Keys, file: string) {
-  // Loaded here only, so that no other command waits for cryptography.
+  // Loaded only here, so that other commands do not load cryptography.
   const { verifyAudit } = await import('../../manifests/audit/verify.ts');
   const verdict = await verifyAudit(exported, keys);
   const lines = verdict.faults.map(
@@ -141,7 +141,7 @@ async function entriesVerdict(exported: unknown, keys: Keys, file: string) {
   return { verdict, text: [...lines, ...chains, whole].join('\n') };
 }
 
-/** Nothing shows whether records came behind the signed end. */
+/** Nothing proves that no records came after the signed end. */
 const openText = (signedAt: string | null): string =>
   signedAt === null ? 'open chain, no signed head' : `open chain, head of ${signedAt}`;
 

@@ -74,7 +74,7 @@ export function show(parent: Command, kind: CatalogKind): Command {
       const { client, output } = contextOf(command);
       const path = await pathOf(kind, client, nameOrId);
       const read = () => client.json('GET', path, { query: { version }, repeatable: true });
-      // Of a name with a version it is the version that may be missing.
+      // With a version, the version may be missing rather than the name.
       const answer = version === undefined ? await named(client, kind, nameOrId, read) : await read();
       const { manifest, manifest_yaml, ...summary } = answer;
       if (isForMachines(output)) return print(output, { value: { ...summary, manifest } });
@@ -84,7 +84,9 @@ export function show(parent: Command, kind: CatalogKind): Command {
     });
 }
 
-/** `svc agent versions NAME|ID`, newest first, and `svc agent export`: the manifest as `svc agent deploy -` takes it. */
+/**
+ * `svc agent versions NAME|ID`, newest first, and `svc agent export`: the manifest in the form that `svc agent deploy -` reads.
+ */
 export function versionsAndExport(parent: Command, kind: CatalogKind): void {
   parent
     .command('export')
@@ -140,7 +142,7 @@ export function search(parent: Command, kind: CatalogKind): void {
     });
 }
 
-/** `team=docs` or `team:docs`, as the route takes it. */
+/** `team=docs` or `team:docs`; the route takes the second form. */
 function labelOf(text: string): string {
   const [, key, value] = /^([^=:]+)[=:](.*)$/s.exec(text) ?? [];
   if (key === undefined || value === undefined) throw invalid(`--label: expected KEY=VALUE, got ${text}`);

@@ -1,14 +1,14 @@
 import { Argument, type Command, type Option } from 'commander';
 import { invalid } from '../failure.ts';
 
-/** A command, and what may follow it on the command line. */
+/** A command, and the words that may follow it on the command line. */
 interface CompletionNode {
   /** Names of the command and its parents; empty for the program itself. */
   readonly path: readonly string[];
   readonly commands: readonly Word[];
   /** Long flags of the command and of the program. */
   readonly flags: readonly Flag[];
-  /** Its first argument is the name of a tool, which is asked from the node. */
+  /** Its first argument is the name of a tool, which the node lists. */
   readonly takesTool: boolean;
 }
 

@@ -7,7 +7,7 @@ const PATH = '/v1/cortex/patterns';
 
 const COLUMNS = ['pattern_id', 'error_type', 'success_score', 'frequency', 'error_signature'];
 
-/** `svc pattern …`: errors and their solutions, as agents learned them. */
+/** `svc pattern …`: errors and their solutions, learned by agents. */
 export function pattern(program: Command): void {
   const group = program.command('pattern').description('list, query and store learned errors and their solutions');
   list(group);

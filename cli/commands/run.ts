@@ -18,7 +18,7 @@ interface StartOptions extends RunOptions {
   readonly node?: string;
 }
 
-/** `svc run TARGET`: deploys the manifest of a file, or takes what is deployed, starts it and shows it until it ends. */
+/** `svc run TARGET`: deploys the manifest of a file, or uses a deployed one, starts it and shows it until it ends. */
 export function run(program: Command): void {
   program
     .command('run')
@@ -54,7 +54,7 @@ interface Target {
   readonly kind: ManifestKind;
   /** Name or id. */
   readonly name: string;
-  /** A newer one may have been deployed before. */
+  /** Sent with the start, since the deployed version need not be the newest. */
   readonly version: string;
 }
 

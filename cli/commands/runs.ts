@@ -75,7 +75,7 @@ export function runs(program: Command): void {
     });
 }
 
-/** A run as people read it: its time without fractions, its duration with a unit, its labels as they were given. */
+/** A run for people: its time without fractions, its duration with a unit, its labels as given. */
 const runRow = (run: JsonObject): JsonObject => ({
   ...run,
   ...timesOf(run),

@@ -7,7 +7,7 @@ import { readSecret, wholeNumber } from '../read-input.ts';
 
 const pathOf = (path: string): string => `/v1/secrets/${encodeURIComponent(path)}`;
 
-/** `svc secret …`: secrets of a tenant. Values are only written, never shown. */
+/** `svc secret …`: secrets of a tenant. Values can only be written, never read. */
 export function secret(program: Command): void {
   const group = program.command('secret').description('create, rotate, list and delete secrets of a tenant');
   put(group, ['create', 'absent'], 'create a secret of the tenant', 'created');

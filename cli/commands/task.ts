@@ -98,7 +98,7 @@ function list(group: Command): void {
       const rows = items.map((item) => ({
         ...waitingInWords(item),
         ...timesOf(item),
-        // Of an agent that was deleted the id is all there is.
+        // A deleted agent has only its id.
         agent: names.get(textOf(item, 'agent_id')) ?? item.agent_id,
       }));
       await print(output, { value: items, rows: { items: rows, columns } });
@@ -136,7 +136,7 @@ export const logsCommand = (group: Command, what: string): Command =>
     .option('--limit <count>', 'maximum number of events')
     .option('--offset <count>', 'number of events to skip');
 
-/** `svc task logs ID`: the recorded events, or with `--follow` those to come. */
+/** `svc task logs ID`: the recorded events, or with `--follow` the future ones. */
 function logs(group: Command): void {
   logsCommand(group, 'an execution').action(async (id: string, options: LogOptions, command: Command) => {
     const context = contextOf(command);

@@ -40,7 +40,7 @@ function list(group: Command): void {
     });
 }
 
-/** `svc tools call NAME --args JSON`: the failure of the tool sets the exit code. */
+/** `svc tools call NAME --args JSON`: a failure of the tool sets the exit code. */
 function call(group: Command): void {
   group
     .command('call')

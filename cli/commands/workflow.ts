@@ -46,7 +46,7 @@ interface ListOptions {
 
 const COLUMNS = ['name', 'version', 'status', 'scope', 'initial_state', 'id', 'description'];
 
-/** `svc workflow list`: the latest version of each workflow; with `--runs` executions, newest first. */
+/** `svc workflow list`: the latest version of each workflow; with `--runs` its executions, newest first. */
 function list(group: Command): void {
   group
     .command('list')
@@ -90,7 +90,7 @@ function remove(group: Command): void {
     });
 }
 
-/** Runs of workflows as people read them. */
+/** Columns of workflow runs for people. */
 const WORKFLOW_RUNS = {
   columns: [
     'execution_id',
@@ -183,7 +183,7 @@ function status(workflow: Command): void {
     });
 }
 
-/** `svc workflow logs ID`: the recorded events, or with `--follow` those to come. */
+/** `svc workflow logs ID`: the recorded events, or with `--follow` the future ones. */
 function logs(workflow: Command): void {
   logsCommand(workflow, 'a workflow execution').action(async (id: string, options: LogOptions, command: Command) => {
     const context = contextOf(command);

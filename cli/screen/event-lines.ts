@@ -34,7 +34,7 @@ export class EventLines {
       this.#stream(textOf(event.payload, 'output'));
       return;
     }
-    // After a crash and a repeat the final output may differ from what was streamed: it is shown again then.
+    // After a crash and a repeat the final output may differ from the streamed one: then it is shown again.
     const output = textOf(event.payload, 'output');
     if (event.name === 'iteration_completed' && output.trimEnd() !== this.#streamed.trimEnd()) {
       if (this.#streamed !== '') this.#end();

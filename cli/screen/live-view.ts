@@ -64,7 +64,7 @@ export class LiveView {
     this.#model.wait(reason);
   }
 
-  /** A line that stays. */
+  /** A line that is not redrawn. */
   note(line: string): void {
     this.#clear();
     this.#stream.write(`${line}\n`);
@@ -177,7 +177,7 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
       return `${state}: child completed`;
     case 'SubworkflowFailed':
       return paint.yellow(`${state}: child failed: ${field('reason')}`);
-    // Other events of the run say the same.
+    // Other events of the run have the same content.
     case 'IntentExecutionPipelineStarted':
     case 'IntentExecutionPipelineCompleted':
     case 'IntentExecutionPipelineFailed':

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
 
 const ASCII = /^[\x20-\x7e]*$/;
-/** Newer than the table of the library. */
+/** Emoji that are newer than the table of the library. */
 const EMOJI = /^\p{Emoji_Presentation}/u;
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });

@@ -6,7 +6,7 @@ const description = z.string().max(2_000).optional();
 
 const path = z.string().min(1).max(1_024);
 
-/** What is read before the first prompt. */
+/** Fields of entries that are read before the first prompt. */
 const READ = [
   z.strictObject({ type: z.literal('file'), path, description }),
   z.strictObject({ type: z.literal('directory'), path, description }),
@@ -28,12 +28,12 @@ export type ContextEntry = z.output<typeof ContextEntry>;
 export const AgentContext = z.array(ContextEntry).max(50).default([]);
 
 /**
- * Input of the effect `context.read` (repeatable): the files, directories and URLs of `spec.context`. They are read under
- * the rules of `fs.read` and `web.fetch`, whether or not the agent has these tools: the author of the manifest names them.
+ * Input of the effect `context.read` (repeatable): the files, directories and URLs of `spec.context`. They are read under the
+ * rules of `fs.read` and `web.fetch`, whether or not the agent has these tools, because the author of the manifest names them.
  */
 export const ContextRequest = z.object({
   entries: z.array(z.object({ index: z.int().min(0), entry: z.discriminatedUnion('type', READ) })).max(50),
-  /** With manifest null: `spec.tools` does not matter. */
+  /** With manifest null: `spec.tools` does not apply. */
   grant: GrantRequest,
   subject: ToolSubject,
 });
@@ -43,18 +43,18 @@ export type ContextRequest = z.output<typeof ContextRequest>;
 /** Its result: one text for each entry, in their order. */
 export const ContextTexts = z.object({ texts: z.array(z.string()) });
 
-/** Limits of what is read for one execution. */
+/** Limits of the reads for one execution. */
 export const CONTEXT_LIMITS = {
   /** All texts together, UTF-8. */
   bytes: 512 * 1024,
-  /** Of one directory, those in its directories included. */
+  /** Of one directory, including its subdirectories. */
   files: 200,
-  /** Directories within directories. */
+  /** Levels of subdirectories. */
   depth: 8,
-  /** Entries of one directory, not counting those in its directories. */
+  /** Entries of one directory, without its subdirectories. */
   entries: 1_000,
   /** One page. */
   pageMs: 30_000,
-  /** All of it, in one attempt. */
+  /** All reads, in one attempt. */
   attemptMs: 300_000,
 } as const;

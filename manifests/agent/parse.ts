@@ -13,7 +13,7 @@ export function parseAgentManifest(text: string): Parsed<AgentManifest> {
 }
 
 /**
- * The same for a deploy, which also refuses what every start would refuse. `maxSizeLimitMb`: that of the node's
+ * The same for a deployment, which also refuses an agent that every start would refuse. `maxSizeLimitMb`: that of the node's
  * volumes.
  */
 export function parseDeployableAgent(text: string, maxSizeLimitMb?: number): Parsed<AgentManifest> {
@@ -25,9 +25,9 @@ export function parseDeployableAgent(text: string, maxSizeLimitMb?: number): Par
 }
 
 /**
- * Warnings of a deploy: fields that are accepted and do not do what they say, a model that no node has, commands that an
- * allowlist of first arguments does not restrict. `models`: aliases that nodes have; empty: nothing is known of them.
- * `storage`: of the node; absent: sizes of volumes are not checked.
+ * Warnings of a deployment: fields with less effect than they promise, a model that no node has, commands that an allowlist of
+ * first arguments does not restrict. `models`: aliases that nodes have; empty: unknown. `storage`: of the node; absent: sizes
+ * of volumes are not checked.
  */
 export function agentFindings(text: string, models: readonly string[], storage?: KnownStorage): Finding[] {
   const parsed = parseAgentManifest(text);
@@ -43,8 +43,8 @@ export function agentFindings(text: string, models: readonly string[], storage?:
 }
 
 /**
- * Programs that can run any other program, by a file, an argument or a configuration: allowing one of them allows
- * everything.
+ * Programs that can run any other program, by a file, an argument or a configuration: allowing one of them allows every
+ * command.
  */
 const RUNS_ANYTHING: ReadonlySet<string> = new Set([
   ...[

@@ -98,7 +98,7 @@ const glob = z
 
 const globs = z.array(glob).max(200).default([]);
 
-/** `deny`: only the allowlist. `allow`: everything, or only the allowlist when there is one. `none`: nothing. */
+/** `deny`: only the allowlist. `allow`: everything, or only the allowlist when there is one. `none`: no network. */
 const Network = z
   .strictObject({ mode: z.enum(['allow', 'deny', 'none']).default('deny'), allowlist: targets, denylist: targets })
   .superRefine((network, context) => {

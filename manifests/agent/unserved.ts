@@ -8,7 +8,7 @@ import { EXPECTED_FILE, workspaceFile } from './workspace-checks.ts';
 
 type Path = readonly PropertyKey[];
 
-/** What every start of the agent would refuse, so that its deploy is refused. */
+/** Faults for which every start of the agent would be refused, so that its deployment is refused. */
 export function neverStarts(
   { spec }: AgentManifest,
   { locate }: Pick<YamlText, 'locate'>,
@@ -23,7 +23,7 @@ export function neverStarts(
   );
 }
 
-/** Entries of `spec.context` that the manifest's own rules forbid every execution to read. */
+/** Entries of `spec.context` that the manifest's own rules forbid to read. */
 function unreadableContext({
   context,
   security: { network },
@@ -43,7 +43,7 @@ function unreadableContext({
   });
 }
 
-/** Files and scripts of validators that no execution could have in its workspace. */
+/** Files and scripts of validators that cannot be in the workspace of any execution. */
 function foreignFiles({
   execution,
   runtime,
@@ -52,7 +52,7 @@ function foreignFiles({
   return execution.validation.flatMap((validator, index) => {
     const at = ['spec', 'execution', 'validation'];
     if (validator.type === 'script') {
-      // Only the object form has it, under its own name.
+      // Only the object form has this field, under its own name.
       if (workspaceFile(validator.path, { inImage }) !== null) return [];
       return [{ path: [...at, 'script', 'path'], message: EXPECTED_FILE }];
     }
@@ -84,7 +84,7 @@ interface Ignored {
 
 const SOON = 'Remove it; it is accepted because manifests of other versions have it.';
 
-/** Warns of fields that are accepted and do nothing, or less than they say. Never refuses a deploy. */
+/** Warns of fields that are accepted but have no effect, or less than they promise. Never refuses a deployment. */
 export function ignoredFields({ spec }: AgentManifest, { locate }: Pick<YamlText, 'locate'>): Finding[] {
   return ignored(spec)
     .filter(({ isSet }) => isSet)
@@ -156,13 +156,13 @@ function ignored({ schedule, delivery, advanced, volumes, runtime, security }: A
 
 const TAG = /^[A-Za-z0-9][A-Za-z0-9._:/=-]{0,56}$/;
 
-/** Warns of a model that the nodes do not have. `aliases`: those that they have; empty: nothing is known of them. */
+/** Warns of a model that no node has. `aliases`: those that nodes have; empty: unknown. */
 export function unknownModel(
   { spec: { runtime } }: AgentManifest,
   aliases: readonly string[],
   { locate }: Pick<YamlText, 'locate'>,
 ): Finding[] {
-  // Nodes announce only aliases that are valid tags, so nothing is known about others.
+  // Nodes announce only aliases that are valid tags, so other aliases cannot be checked.
   if (aliases.length === 0 || aliases.includes(runtime.model) || !TAG.test(runtime.model)) return [];
   const path = ['spec', 'runtime', 'model'];
   return [

@@ -10,7 +10,7 @@ const criteria = z
   .string()
   .max(64 * 1024)
   .default('');
-/** Of the workspace; `workspaceFile` says which are. */
+/** A file of the workspace, as `workspaceFile` checks it. */
 const filePath = z.string().min(1).max(1_024);
 
 const ExitCode = z.strictObject({
@@ -41,7 +41,7 @@ const Regex = z.strictObject({
   min_score: score.default(1),
 });
 
-/** A call of this tool must have succeeded in the execution, so that the answer cannot merely claim it. */
+/** A call of this tool must have succeeded in the execution: the claim in the answer is not enough. */
 const ToolCall = z.strictObject({
   type: z.literal('tool_call'),
   tool: z.string().min(1).max(200),
@@ -89,7 +89,7 @@ export const ListedValidator = z.discriminatedUnion('type', [
 ]);
 export const Judge = z.discriminatedUnion('type', [Semantic, MultiJudge]);
 
-/** Object form (W23). An absent block checks nothing, but the program must still exit with 0. */
+/** Object form (W23). Without a block nothing is checked, except that the program must exit with 0. */
 export const ValidationObject = z.strictObject({
   system: z
     .strictObject({

@@ -75,7 +75,7 @@ export const MOST_AGENT_VOLUMES = 49;
 
 const MIB = 1_024 ** 2;
 
-/** Why every start of an agent with these volumes would be refused. `maxSizeLimitMb`: of the node, where it is known. */
+/** Why every start of an agent with these volumes would be refused. `maxSizeLimitMb`: that of the node, where it is known. */
 export function volumeFaults(volumes: readonly AgentVolume[], maxSizeLimitMb = Infinity): VolumeFault[] {
   const found = volumes.flatMap((volume, index): VolumeFault[] => {
     const at = (message: string | null, ...path: Path): VolumeFault[] =>
@@ -106,7 +106,7 @@ function sourceFault(text: string): string | null {
     : 'expected the UUID of a persistent volume, or a template such as {{input.volume}}';
 }
 
-/** The fields of a volume that do nothing, with the reason. */
+/** The fields of a volume that have no effect, with the reason. */
 export function ignoredOfVolumes(volumes: readonly AgentVolume[]): VolumeFault[] {
   return volumes.flatMap((volume, index) => {
     const isPersistent = volume.storage_class === 'persistent';
@@ -132,7 +132,7 @@ export function ignoredOfVolumes(volumes: readonly AgentVolume[]): VolumeFault[]
   });
 }
 
-/** Warns of sizes on a node that measures volumes. Never refuses a deploy. */
+/** Warns of sizes on a node that only measures volumes. Never refuses a deployment. */
 export function measuredSizes(
   { spec: { volumes } }: { readonly spec: { readonly volumes: readonly AgentVolume[] } },
   { locate }: Pick<YamlText, 'locate'>,

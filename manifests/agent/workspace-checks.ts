@@ -4,11 +4,11 @@ import { GrantRequest } from '../tool/scope.ts';
 
 const WORKSPACE = '/workspace';
 
-/** Why a path is refused that `workspaceFile` does not take. */
+/** Why `workspaceFile` refuses a path. */
 export const EXPECTED_FILE = `expected a file of the workspace: a relative path, or one below ${WORKSPACE}, without ".." in it`;
 
 /**
- * The absolute path of a file that a validator names; null when it is none of the workspace. `inImage`: an absolute path may
+ * The absolute path of a file that a validator names; null when it is not in the workspace. `inImage`: an absolute path may
  * also name a file of the agent's image.
  */
 export function workspaceFile(given: string, { inImage = false }: { readonly inImage?: boolean } = {}): string | null {
@@ -23,22 +23,22 @@ export function workspaceFile(given: string, { inImage = false }: { readonly inI
 const path = z.string().startsWith('/').max(1_100);
 
 /**
- * Input of the effect `files.read` (repeatable): files that a validator looks at. They are read under the rules of `fs.read`,
- * whether or not the agent has that tool: the author of the manifest names them.
+ * Input of the effect `files.read` (repeatable): files that a validator checks. They are read under the rules of `fs.read`,
+ * whether or not the agent has that tool, because the author of the manifest names them.
  */
 export const FilesRequest = z.object({
   files: z
     .array(z.object({ path, max_bytes: z.int().min(1) }))
     .min(1)
     .max(2),
-  /** With manifest null: `spec.tools` does not matter. */
+  /** With manifest null: `spec.tools` does not apply. */
   grant: GrantRequest,
   subject: ToolSubject,
 });
 
 export type FilesRequest = z.output<typeof FilesRequest>;
 
-/** Its result: one entry for each file, in their order. `unreadable`: why, for the next prompt. */
+/** Its result: one entry for each file, in their order. `unreadable`: the reason, for the next prompt. */
 export const FilesResult = z.object({
   files: z.array(
     z.discriminatedUnion('status', [
@@ -70,14 +70,14 @@ export const ScriptResult = z.discriminatedUnion('status', [
   z.object({
     status: z.literal('ended'),
     exit_code: z.int(),
-    /** The end of what it wrote: standard output, then standard error. */
+    /** The end of its output: standard output, then standard error. */
     output: z.string(),
-    /** The limit that ended it. */
+    /** The limit at which it was stopped. */
     stopped_by: z.string().max(100).optional(),
-    /** The time that it had, milliseconds. */
+    /** Its time limit, milliseconds. */
     timeout_ms: z.int(),
   }),
-  /** It does not exist, cannot be executed, or the like. */
+  /** For example, it does not exist or is not executable. */
   z.object({ status: z.literal('not_started'), reason: z.string() }),
 ]);
 
@@ -91,9 +91,9 @@ export function scriptOutput({ stdout, stderr }: { readonly stdout: string; read
   return [end(stdout), end(stderr)].filter((text) => text !== '').join('\n');
 }
 
-/** Largest files that validators read. */
+/** Limits of the files that validators read. */
 export const CHECK_LIMITS = {
-  /** What is checked, UTF-8 bytes. */
+  /** The checked text, UTF-8 bytes. */
   targetBytes: 1024 * 1024,
   schemaBytes: 64 * 1024,
   /** Values in a schema: an agent may have written it, and the time to compile it grows faster than its size. */

@@ -7,16 +7,18 @@ export const ENTRY_OUTCOMES = ['ok', 'denied', 'failed', 'begun'] as const;
 /** Transport of the call; `tool` is a tool that a caller calls over REST or MCP, `node` a call of another node. */
 const VIA = ['rest', 'grpc', 'tool', 'node'] as const;
 
-/** One operation of an operator or tenant. It has names and ids only, never a payload, a value of a secret or a token. */
+/** One operation of an operator or tenant. It has names and ids only, never payloads, values of secrets or tokens. */
 export const OperationEntry = z.object({
   kind: z.literal('operation'),
-  /** As in the table of operations, `agents.remove`; a gRPC method by its name; `storage.` and the name of a storage event. */
+  /**
+   * Name in the table of operations, `agents.remove`; a gRPC method by its name; `storage.` and the name of a storage event.
+   */
   operation: z.string(),
-  /** Null for a caller that was not identified. Of a storage event the run whose volume it is. */
+  /** Null for an unidentified caller. For a storage event, the run that owns the volume. */
   subject: z.string().nullable(),
   caller: z.string().nullable(),
   roles: z.array(z.string()),
-  /** Id or name of what was changed, as the path or the answer names it. */
+  /** Id or name of the changed object, as the path or the answer has it. */
   target: z.string().nullable(),
   outcome: z.enum(ENTRY_OUTCOMES),
   /** Code of the error table. */
@@ -27,7 +29,7 @@ export const OperationEntry = z.object({
   via: z.enum(VIA),
   /** Address of a caller that was denied. */
   address: z.string().nullable(),
-  /** Number of equal denials, failures or storage events that this entry stands for. */
+  /** Number of equal denials, failures or storage events in this entry. */
   count: z.number().int().min(1),
   /** Sequence of the entry `begun` of the same operation. */
   begun: z.number().int().min(1).nullable(),
@@ -37,12 +39,12 @@ export type OperationEntry = z.output<typeof OperationEntry>;
 
 /** Content of a record of a chain of operations. */
 export const EntryBody = z.discriminatedUnion('kind', [
-  /** A process of the node wrote its first entry for this tenant, or its first one behind `closed`. */
+  /** A process of the node wrote its first entry for this tenant, or its first one after `closed`. */
   z.object({ kind: z.literal('opened'), node: z.string(), tenant: z.string(), version: z.string() }),
   OperationEntry,
-  /** This number of entries could not be written: the store was down for longer than the node can hold entries. */
+  /** This number of entries could not be written: the store was down for longer than the node can buffer entries. */
   z.object({ kind: z.literal('lost'), count: z.number().int().min(1) }),
-  /** The node stopped in order, or had no entry of the tenant for a while. */
+  /** The node stopped normally, or had no entry of the tenant for a while. */
   z.object({ kind: z.literal('closed'), reason: z.string() }),
 ]);
 
@@ -53,15 +55,15 @@ export const EntryRecord = AuditRecord.extend({ body: EntryBody });
 
 export type EntryRecord = z.output<typeof EntryRecord>;
 
-/** A place in the chain of a node. */
+/** A position in the chain of a node. */
 const Place = z.strictObject({ node: z.string(), sequence: z.number().int().min(1), hash });
 
 /** `typ` in the header of a statement. */
 export const STATEMENT_TYPE = 'svc-audit-statement+jws';
 
 /**
- * A node states which ends of a tenant's chains it has seen: its own chain's and those that other nodes stated. Since
- * nodes state each other's ends, a chain that is cut or written again differs from a statement of another node.
+ * A node signs which ends of a tenant's chains it has seen: that of its own chain, and those that other nodes have signed.
+ * Since nodes sign each other's ends, a chain that is cut or rewritten differs from a statement of another node.
  */
 export const Statement = z.strictObject({
   tenant: z.string(),
@@ -87,7 +89,7 @@ export const Checkpoint = z.strictObject({
 
 export type Checkpoint = z.output<typeof Checkpoint>;
 
-/** All chains of a tenant with what nodes signed about them: what `svc audit export` writes and `verify` reads. */
+/** All chains of a tenant with the signed statements about them: the file that `svc audit export` writes and `verify` reads. */
 export const EntryExport = z.strictObject({
   format: z.literal('svc-audit-operations/v1'),
   tenant: z.string(),

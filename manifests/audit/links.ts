@@ -16,7 +16,7 @@ export type FaultKind =
   | 'reordered'
   /** A repeated record, one of another chain, or one after the end. */
   | 'inserted'
-  /** A record is not the one that a node has signed: the chain was written again. */
+  /** A record differs from the one that a node has signed: the chain was rewritten. */
   | 'two_histories'
   /** Of another node or tenant. */
   | 'wrong_chain'
@@ -26,7 +26,7 @@ export type FaultKind =
   | 'wrong_session'
   | 'wrong_key'
   | 'not_opened'
-  /** Not the form of an export or a record. */
+  /** Not in the form of an export or a record. */
   | 'malformed';
 
 export interface AuditFault {
@@ -36,14 +36,14 @@ export interface AuditFault {
   readonly message: string;
 }
 
-/** The parts of a record that the order check needs; the body stays as it was read. */
+/** The parts of a record that the order check needs; the body is kept as read. */
 const Linked = AuditRecord.extend({ body: z.unknown() }).strict();
 
 type Linked = Omit<AuditRecord, 'body'> & { readonly body?: unknown };
 
 /**
- * Faults of each record's hash and of its place in the chain. What is not a record at all is skipped. `start`: the
- * record before the first one, of a chain whose beginning was removed.
+ * Faults of each record's hash and of its position in the chain. Values that are not records are skipped. `start`: the record
+ * before the first one, for a chain whose beginning was removed.
  */
 export function sequenceFaults(records: readonly unknown[], start: ChainEnd = emptyChain): AuditFault[] {
   const links = records.flatMap((record) => {

@@ -5,7 +5,7 @@ import type { ToolOutcome } from '../tool/call.ts';
 
 export const hash = z.string().regex(/^[0-9a-f]{64}$/, 'expected SHA-256 in lower-case hex');
 
-/** Content of a record. The writer bounds the texts; arguments and results are never in it. */
+/** Content of a record. The writer limits the length of texts; arguments and results are never included. */
 const body = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('opened'),
@@ -64,7 +64,7 @@ export const AuditRecord = z.object({
   at: z.string(),
   body,
   previous_hash: hash.nullable(),
-  /** SHA-256 of the canonical JSON of all above. */
+  /** SHA-256 of the canonical JSON of all fields above. */
   hash,
 });
 
@@ -127,7 +127,7 @@ export function nextRecord<Body = AuditBody>(end: ChainEnd, body: Body, at: stri
   return { ...record, hash: recordHash(record) };
 }
 
-/** `typ` in a head's header. No token of a node or an agent has it, so neither passes for the other. */
+/** `typ` in a head's header. No token of a node or an agent has it, so neither can be used as the other. */
 export const HEAD_TYPE = 'svc-audit+jws';
 
 /** What the signature of a chain states: this record was the last one when it was signed. */
@@ -143,8 +143,8 @@ export const AuditHead = z.strictObject({
 export type AuditHead = z.output<typeof AuditHead>;
 
 /**
- * `result_hash` of a record: over the result that the caller or the model gets. Of a result stored as a blob, the
- * SHA-256 at the beginning of its reference stands for the content; the blob's owner does not count.
+ * `result_hash` of a record: over the result that the caller or the model gets. For a result stored as a blob, the SHA-256 at
+ * the beginning of its reference stands for the content; the owner of the blob is ignored.
  */
 export const resultHash = ({ content, structured, is_error, stored }: ToolOutcome): string =>
   canonicalHash({ content, structured: structured ?? null, is_error, stored: stored?.ref.split('.', 1)[0] ?? null });

@@ -12,25 +12,25 @@ export interface EntryFault extends AuditFault {
 export interface ChainVerdict {
   readonly node: string;
   readonly records: number;
-  /** Time of the newest statement about this chain that a key signed; null: there is none. */
+  /** Time of the newest signed statement about this chain; null: there is none. */
   readonly head_at: string | null;
   /** Nodes whose statements name this chain. */
   readonly stated_by: readonly string[];
-  /** Records behind the newest statement, which only their links protect. */
+  /** Records after the newest statement, which only their links protect. */
   readonly unsigned: number;
 }
 
 /**
- * What is known about the chains of a tenant. A chain of operations is always open: nothing can show that no record
- * came behind the newest statement.
+ * Result for the chains of a tenant. A chain of operations is always open: nothing proves that no records came after the newest
+ * statement.
  */
 export interface EntriesVerdict {
   readonly valid: boolean;
-  /** `unchecked`: no keys were given, so the whole file may have been made up. */
+  /** `unchecked`: no keys were given, so the whole file may be forged. */
   readonly signature: 'good' | 'bad' | 'unchecked';
   readonly tenant: string | null;
   readonly chains: readonly ChainVerdict[];
-  /** Statements that none of the given keys signed. They count for nothing. */
+  /** Statements that none of the given keys signed. They are ignored. */
   readonly unknown_keys: number;
   readonly faults: readonly EntryFault[];
 }
@@ -105,7 +105,7 @@ function chainFaults({ node, records }: LooseChain, tenant: string, start: Chain
   return [...malformed, ...sequenceFaults(records, start), ...opening, ...foreign].map((one) => of(node, one));
 }
 
-/** What statements say about records that are not there, or that are others. */
+/** Statements about records that are missing or different. */
 function statementFaults(
   { node, records }: LooseChain,
   start: ChainEnd,

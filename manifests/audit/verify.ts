@@ -8,22 +8,22 @@ const StrictRecord = AuditRecord.strict();
 
 export interface AuditVerdict {
   readonly valid: boolean;
-  /** `unchecked`: no keys were given, so the whole file may have been made up. */
+  /** `unchecked`: no keys were given, so the whole file may be forged. */
   readonly signature: 'good' | 'bad' | 'unchecked';
   readonly session_id: string | null;
   readonly tenant: string | null;
   readonly records: number;
   /** When the last record was signed, ISO time, as the head states. */
   readonly signed_at: string | null;
-  /** The last record is not `closed`, so nothing shows whether records came behind the signed end. */
+  /** The last record is not `closed`, so nothing proves that no records came after the signed end. */
   readonly is_open: boolean;
   readonly faults: readonly AuditFault[];
 }
 
 /**
  * Checks an export of a session's chain (`GET /v1/seal/sessions/{id}/audit`) with public keys alone: that no record was
- * changed, removed, moved or added, and that the node signed its end. `exported` is the parsed JSON, of any form;
- * `jwks` is the node's `/.well-known/jwks.json`, or null to check hashes only. Never throws.
+ * changed, removed, moved or added, and that the node signed its end. `exported` is any parsed JSON; `jwks` is the node's
+ * `/.well-known/jwks.json`, or null to check hashes only. Never throws.
  */
 export async function verifyAudit(exported: unknown, jwks: JSONWebKeySet | null): Promise<AuditVerdict> {
   const envelope = AuditExport.extend({ records: z.array(z.unknown()) }).safeParse(exported);

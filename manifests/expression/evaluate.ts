@@ -20,7 +20,7 @@ interface EvaluateOptions {
   readonly state: string;
   /** Whether paths lead into texts that hold JSON. */
   readonly jsonTexts?: boolean;
-  /** Called with each path that decides, in the order of reading: the right side of `false && …` is not read. */
+  /** Called with each path that affects the result, in the order of reading: the right side of `false && …` is not read. */
   readonly onRead?: OnRead;
 }
 

@@ -110,7 +110,7 @@ class Parser {
     return { ...made, otherwise: otherwise === null ? null : inside(otherwise) };
   }
 
-  /** A branch without operators is what a block without operators is: a text, or a number. */
+  /** A branch without operators has the same value as a block without operators: a text, or a number. */
   #branch(branch: string): Expression {
     const inside = branch.trim();
     if (inside === '') return { kind: 'literal', value: '' };
@@ -133,7 +133,7 @@ function isComparison(sign: string): sign is Comparison {
   return ORDER.has(sign) || EQUALITY.has(sign);
 }
 
-/** Why a text is not a boolean expression, with the place; null when it is one. */
+/** Why a text is not a boolean expression, with the position; null when it is one. */
 export function checkExpression(text: string): string | null {
   try {
     expressionOf(text);
@@ -195,6 +195,6 @@ interface Choice {
   readonly offset: number;
   readonly isNegated: boolean;
   readonly whenTrue: Expression;
-  /** Null: there is none, so that it has no value. */
+  /** Null: there is no `{{else}}`, so that branch has no value. */
   readonly otherwise: Expression | null;
 }

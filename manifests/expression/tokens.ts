@@ -5,7 +5,7 @@ import { type BlockNode, type Template, TemplateError, type Term, type Value } f
 /** An operand. */
 export type Operand =
   | { readonly kind: 'literal'; readonly value: Value }
-  /** `BUILD.score`, `{{BUILD.score}}`, `(length x)`. `offset` leads from the term's own offsets to the expression's. */
+  /** `BUILD.score`, `{{BUILD.score}}`, `(length x)`. `offset` converts the term's own offsets to the expression's. */
   | { readonly kind: 'term'; readonly term: Term; readonly offset: number }
   /** Quoted text with templates inside, or a block template: rendered, then a value. */
   | { readonly kind: 'text'; readonly template: Template; readonly text: string; readonly offset: number };
@@ -15,7 +15,7 @@ interface ChoiceToken {
   readonly kind: 'choice';
   readonly test: Term;
   readonly isNegated: boolean;
-  /** A branch as written, behind spaces, so that its places are those of the expression. */
+  /** A branch as written, padded with spaces, so that its offsets are those of the expression. */
   readonly whenTrue: string;
   /** Null without `{{else}}`. */
   readonly otherwise: string | null;
@@ -55,7 +55,7 @@ const LITERALS = new Map<string, boolean | null>([
   ['null', null],
 ]);
 
-/** Splits an expression into operators and operands. Throws TemplateError `invalid` with the place. */
+/** Splits an expression into operators and operands. Throws TemplateError `invalid` with the position. */
 export function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
   for (let at = 0; at < text.length; ) {
@@ -155,7 +155,7 @@ function choiceOf({ kind, subject, includeZero }: BlockNode, source: string, at:
   const whenTrue = branch(first.end, next.start);
   const part = { kind: 'choice', test: subject, isNegated: kind === 'unless', whenTrue } as const;
   if (next === last) return { ...part, otherwise: null };
-  // `{{else if X}}` is a block of its own, up to the same end.
+  // `{{else if X}}` is a block of its own, with the same end.
   const chained = /^else\s+(if|unless)\s/.exec(next.inside);
   if (chained === null) return { ...part, otherwise: branch(next.end, last.start) };
   const [, block = 'if'] = chained;

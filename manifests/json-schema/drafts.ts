@@ -13,8 +13,8 @@ export const DRAFTS: ReadonlyMap<string, Draft> = new Map([
 const load = createRequire(import.meta.url);
 
 /**
- * Makes the library's validator for a draft. The library is loaded with the first one: it is a tenth of the modules of a start,
- * and an idle node checks no schema.
+ * Makes the library's validator for a draft. The library is loaded on first use: it is a tenth of the modules of a start, and
+ * an idle node checks no schema.
  */
 export function ajvFor(draft: Draft, options: Options): Ajv | Ajv2020 {
   if (draft === 'draft-07') {

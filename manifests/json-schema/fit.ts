@@ -4,7 +4,7 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { linearRegex } from '../re2.ts';
 import { ajvFor } from './drafts.ts';
 
-/** Longer strings do not fit any format: some formats' expressions are not linear. */
+/** Longer strings fit no format, because the expressions of some formats are not linear. */
 const FORMAT_CHARS = 4_096;
 
 const MAX_COMPILED = 64;
@@ -12,7 +12,7 @@ const MAX_COMPILED = 64;
 /** Compiled schemas by text; a cache of a pure function, so replay is unaffected. */
 const compiled = new Map<string, ValidateFunction>();
 
-/** One place where a value does not fit. `path` is a JSON Pointer, empty for the value as a whole. */
+/** One misfit of a value. `path` is a JSON Pointer, empty for the value as a whole. */
 export interface Misfit {
   readonly path: string;
   readonly message: string;

@@ -4,9 +4,9 @@ import { secretText } from '../secret.ts';
 const FileSink = z.strictObject({
   kind: z.literal('file'),
   path: z.string().min(1).max(4_096),
-  /** The file is renamed to `PATH.1` when it is larger; older ones count up. */
+  /** The file is renamed to `PATH.1` when it is larger; the numbers of older ones grow. */
   max_bytes: z.number().int().min(4_096).max(1_099_511_627_776).default(104_857_600),
-  /** Renamed files that are kept. */
+  /** Number of renamed files that are kept. */
   keep: z.number().int().min(1).max(1_000).default(10),
 });
 
@@ -26,17 +26,17 @@ const HttpSink = z.strictObject({
   timeout_ms: z.number().int().min(100).max(60_000).default(5_000),
 });
 
-/** `spec.audit`: the audit of what operators and tenants do (docs/operations/audit.md). */
+/** `spec.audit`: the audit log of operations by operators and tenants (docs/operations/audit.md). */
 export const NodeAudit = z.strictObject({
   /** Refuses an operation as `unavailable` when its entry cannot be written. */
   fail_closed: z.boolean().default(false),
-  /** Entries that are older are removed, behind a signed checkpoint; -1: they are kept. */
+  /** Older entries are removed, after a signed checkpoint; -1: none are removed. */
   retention_days: z
     .number()
     .int()
     .refine((days) => days === -1 || (days >= 1 && days <= 36_500), 'expected days from 1 to 36500, or -1 to keep all')
     .default(-1),
-  /** Where entries are sent besides the store. */
+  /** Where entries are sent in addition to the store. */
   sink: z.discriminatedUnion('kind', [FileSink, SyslogSink, HttpSink]).optional(),
 });
 

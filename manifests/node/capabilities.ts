@@ -3,14 +3,14 @@ import { tag } from './cluster.ts';
 import { type ManagedProvider, providersOf } from './managed-providers.ts';
 import type { NodeSettings } from './settings.ts';
 
-/** Most capabilities that a node announces: what it announces has a bound of its own. */
+/** Maximum number of capabilities that a node announces. */
 const MOST = 200;
 
 const ENGINE = 'engine:docker';
 
 /**
- * What a node can run beside its tags, as tags: `model:ALIAS`, `mcp:SERVER`, `engine:docker`. Without those aliases that
- * cannot be tags: they are not among the needs of agents either.
+ * The capabilities of a node beside its tags, as tags: `model:ALIAS`, `mcp:SERVER`, `engine:docker`. Aliases that cannot be
+ * tags are omitted; the needs of agents omit them too.
  */
 export function capabilitiesOf(
   { llm_providers, mcp_servers }: NodeSettings,
@@ -31,7 +31,7 @@ export function capabilitiesOf(
 export const aliasesIn = (capabilities: readonly string[]): readonly string[] =>
   capabilities.flatMap((one) => (one.startsWith('model:') ? [one.slice('model:'.length)] : []));
 
-/** What an agent needs of the node that runs it, in the same words. */
+/** The capabilities that an agent needs of its node, as the same tags. */
 export function needsOf({ spec: { runtime, tools } }: AgentManifest): readonly string[] {
   const servers = tools.flatMap((tool) => {
     const name = typeof tool === 'string' ? tool : (tool.server ?? '');

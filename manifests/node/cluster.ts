@@ -20,7 +20,7 @@ export const NodeSelf = z.strictObject({
     .optional(),
   region: z.string().min(1).max(100).optional(),
   tags: z.array(tag).max(32).default([]),
-  /** Only work for its tags: everything else goes to other nodes. */
+  /** Only work for its tags; all other work goes to other nodes. */
   exclusive: z.boolean().default(false),
   /** Weight of this node in the distribution of partitions among the nodes of its pools (P2). */
   weight: z.number().min(0.1).max(100).default(1),
@@ -47,21 +47,18 @@ export const NodeCluster = z.strictObject({
       token: secretText.optional(),
     })
     .optional(),
-  /** Token that a node must send to be attested; one for all nodes, without expiry. */
+  /** Token that a node must send to be attested; the same for all nodes, without expiry. */
   join_token: secretText.optional(),
-  /**
-   * Allows plain text on a cluster port beyond loopback: only where the network between nodes is encrypted or private.
-   */
+  /** Allows plain text on a cluster port beyond loopback: only for an encrypted or private network. */
   insecure: z.boolean().default(false),
   /** A node needs a join token to be attested: one created by `svc node token create`, or `join_token`. */
   require_join_token: z.boolean().default(false),
-  /** Calls of nodes without a proof of their key are refused: every node of the fleet must send them. */
+  /** Refuses calls of nodes without a proof of their key, so every node of the fleet must send it. */
   require_proof: z.boolean().default(false),
   /** Address of the cluster port; default `network.bind`. */
   bind: z.string().min(1).max(255).optional(),
   /**
-   * Host name or address at which other nodes reach this one; default the bound address, or the first that is not
-   * internal.
+   * Host name or address at which other nodes reach this one; default the bound address, or the first one that is not internal.
    */
   advertise_host: z.string().min(1).max(255).optional(),
   cluster_grpc_port: port.default(50_056),

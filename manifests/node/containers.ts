@@ -11,10 +11,10 @@ const TiB = 1_024 ** 4;
 
 const size = (min: number, value: string, text: string) => bytes({ min, max: 64 * TiB, text }).prefault(value);
 
-/** Networks that are, or may look like, this machine's own, with the node's listeners on its loopback. */
+/** Networks that are, or may be, this machine's own, which reach the node's listeners on its loopback. */
 const SHARED_NETWORK = /^(host|default|private|slirp4netns|pasta)$/;
 
-/** A network of the engine. One that leads to the node's listeners is refused, whatever its options. */
+/** A network of the engine. One that reaches the node's listeners is refused, whatever its options. */
 export const containerNetwork = z
   .string()
   .max(200)
@@ -44,7 +44,7 @@ export const NodeContainers = z.strictObject({
   tmp_size: size(MiB, '256Mi', 'at least 1Mi'),
   /** A container that writes more to stdout and stderr is killed. */
   output_limit: size(MiB, '1Gi', 'at least 1Mi'),
-  /** Pull every image again, so that one tenant's private image is not available to another. */
+  /** Pull every image again, so that one tenant's private image is not available to others. */
   always_pull: z.boolean().default(false),
   /** Registries that images are pulled from; absent: all but link-local addresses and metadata services. */
   registries: z
@@ -65,7 +65,7 @@ export const NodeContainers = z.strictObject({
   agent_image: z.string().min(1).max(1_024).default('docker.io/library/alpine:3.22'),
   /** Network of agents whose manifest allows the whole network; default `spec.runtime.container_network_mode`. */
   agent_network: containerNetwork,
-  /** Honours SVC_KEEP_CONTAINER of agents: their containers stay until someone removes them. */
+  /** Honours SVC_KEEP_CONTAINER of agents: their containers stay until they are removed by hand. */
   keep_agent_containers: z.boolean().default(false),
 });
 
@@ -91,9 +91,8 @@ export const NodeHostCommands = z.strictObject({
   /** Tenants that may run commands when authentication is on (S6). */
   allow: z.array(tenant).max(1_000).default([]),
   /**
-   * `auto`: sandboxed where the node can; where it cannot, a node without identity provider warns and runs commands
-   * without a sandbox, and a node with one does not start. `required`: sandboxed, or the node does not start. `off`: no
-   * sandbox.
+   * `auto`: sandboxed where the node can; where it cannot, a node without identity provider warns and runs commands without a
+   * sandbox, and a node with one does not start. `required`: sandboxed, or the node does not start. `off`: no sandbox.
    */
   sandbox: z.enum(['auto', 'required', 'off']).default('auto'),
   /** `host`: the host's network for System states, and for agents whose manifest allows the whole network. */
@@ -157,7 +156,7 @@ export const NodeWeb = z.strictObject({
     .max(64 * MiB)
     .default(5 * MiB),
   timeout_ceiling_secs: z.number().int().min(1).max(3_600).default(120),
-  /** Ranges that may be fetched from although they are not public. Every agent of the node can reach them. */
+  /** Private ranges that may be fetched from nevertheless. Every agent of the node can reach them. */
   allow_addresses: z.array(cidr).max(100).default([]),
 });
 

@@ -10,13 +10,13 @@ const seconds = (min: number, max: number) => z.number().int().min(min).max(max)
 
 const slug = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'expected lower-case letters, digits and dashes');
 
-/** `service_accounts` of a realm: what marks a caller as a service account, and the tenants it may act for. */
+/** `service_accounts` of a realm: the mark of service accounts, and the tenants for which they may act. */
 const ServiceAccounts = z
   .strictObject({
     /** Value in the roles claim; the default mark is `svc:service`. */
     role: claim.optional(),
     claim: z.strictObject({ name: claim, value: claim }).optional(),
-    /** Ids of clients that people do not log in with. */
+    /** Ids of clients that are not for people. */
     clients: z.array(claim).min(1).max(1_000).optional(),
     /** Tenants that `X-Tenant-Id` may name; `*` is any. */
     tenants: z
@@ -121,7 +121,7 @@ export const NodeSigning = z
       refuse(context, ['vault'], 'required when backend is vault');
   });
 
-/** `spec.secrets`: where the secrets of tenants are, and the keys that encrypt them (docs/operations/secrets.md). */
+/** `spec.secrets`: the store of the tenants' secrets, and the keys that encrypt them (docs/operations/secrets.md). */
 export const NodeSecrets = z
   .strictObject({
     /** Absent: a key file in the data directory of an embedded node; in a fleet, secrets are files of each node. */
@@ -145,7 +145,7 @@ export const NodeSecrets = z
     if (lease_secs < refresh_secs) refuse(context, ['lease_secs'], `expected at least refresh_secs, ${refresh_secs}`);
   });
 
-/** `spec.encryption`: what else is encrypted with the keys of `spec.secrets.keys` (docs/operations/payload-encryption.md). */
+/** `spec.encryption`: further data that the keys of `spec.secrets.keys` encrypt (docs/operations/payload-encryption.md). */
 export const NodeEncryption = z.strictObject({
   payloads: z
     .strictObject({

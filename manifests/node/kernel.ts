@@ -23,7 +23,7 @@ export const NodeKernel = z
     cache_bytes: z.number().int().min(1_048_576).max(1_099_511_627_776).default(268_435_456),
     /** Effects of one pool that this node runs in parallel: model calls, tools, commands (E1). */
     effect_concurrency: z.number().int().min(1).max(10_000).default(32),
-    /** How long the claim of a command or program stays valid while its node cannot renew it. */
+    /** How long the claim of a command or program stays valid when its node cannot renew it. */
     command_claim_ttl_ms: ms(500, 600_000).default(30_000),
     /** Attempts before a message is dead-lettered. */
     max_turn_attempts: z.number().int().min(1).max(100).default(5),
@@ -41,9 +41,9 @@ export const NodeKernel = z
 
 /** `spec.limits`: load above which new work is refused (usecases/starts/admission.ts). */
 export const NodeLimits = z.strictObject({
-  /** Starts that a node without a queue accepts at once. */
+  /** Starts that a node without a queue accepts at the same time. */
   starts_in_flight: z.number().int().min(1).max(100_000).default(600),
-  /** Longest time that a start may wait in the queue; one that would wait longer is refused. */
+  /** Longest time that a start may wait in the queue; a start that would wait longer is refused. */
   start_wait_ms: ms(10, 60_000).default(1_000),
 });
 
@@ -65,9 +65,9 @@ export const NodeStorage = z
         /** Directory of all volumes; default `<data_dir>/volumes`. Nodes that share volumes share this directory. */
         mount_point: z.string().min(1).max(4_096).optional(),
         /**
-         * How size limits are enforced for commands and containers. `sampled`: measured while they run; those over the
-         * limit are ended. `image`: each volume is a file system of its size (Linux, root, a directory of this node
-         * alone).
+         * How size limits are enforced for commands and containers. `sampled`: volumes are measured while they run, and those
+         * over the limit are stopped. `image`: each volume is a file system of its size (Linux, root, a directory that only
+         * this node uses).
          */
         quota: z.enum(['sampled', 'image']).default('sampled'),
       })
@@ -90,7 +90,7 @@ export const NodeStores = z.strictObject({
     .transform((urls) => (typeof urls === 'string' ? [urls] : urls))
     .optional(),
   mongodb: secretUrl(['mongodb', 'mongodb+srv']).optional(),
-  /** The confirmation that a refused start asks for: older documents are accepted as they are, once. */
+  /** The confirmation that a refused start asks for: older documents are accepted unchanged, once. */
   accept_older_documents: z
     .string()
     .regex(/^[0-9a-f]{12}$/, 'must be the confirmation that the refused start named, 12 characters of 0-9 and a-f')

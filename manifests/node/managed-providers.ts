@@ -17,9 +17,9 @@ const PART = '[A-Za-z0-9_][A-Za-z0-9._-]{0,62}';
 const REFERENCE = new RegExp(`^secret:providers(/${PART}){1,7}$`);
 
 /**
- * A secret of tenant svc-system under `providers/`, by name. Never a value, since operators read this configuration.
- * Neither a variable of a node nor another secret, since a provider's endpoint gets the value: with those an operator
- * who may not read secrets could have them sent anywhere.
+ * A secret of tenant svc-system under `providers/`, by name. It is never a value, because operators read this configuration,
+ * and never a variable of a node or another secret: a provider's endpoint gets the value, so an operator who may not read
+ * secrets could have them sent anywhere.
  */
 const Reference = z
   .string()
@@ -36,7 +36,7 @@ const Models = ModelConfigs.refine((models) => models.every(({ alias }) => NAME.
   error: 'expected aliases of at most 57 letters, digits, ".", "_" and "-"',
 });
 
-/** No `scripted`: its answers are a file of one node. */
+/** Without `scripted`, whose answers are a file of one node. */
 const TYPES = ['ollama', 'openai', 'anthropic', 'gemini', 'openai-compatible'] as const;
 
 const FIELDS = {
@@ -48,10 +48,10 @@ const FIELDS = {
   models: Models,
 };
 
-/** A provider of models that controllers manage for all nodes; its name is beside it. */
+/** A provider of models that controllers manage for all nodes, without its name, which is the key. */
 export const ManagedProviderBody = z.strictObject(FIELDS).superRefine(checkProvider);
 
-/** One model of such a provider; its alias is beside it. */
+/** One model of such a provider, without its alias, which is the key. */
 export const ManagedModelBody = ModelConfig.omit({ alias: true });
 
 /** A provider of models that controllers manage for all nodes. */
@@ -59,7 +59,7 @@ export const ManagedProvider = z.strictObject({ name: ProviderName, ...FIELDS })
 
 export type ManagedProvider = z.output<typeof ManagedProvider>;
 
-/** A fallback must be managed too: no node is sure to have it in its own file. */
+/** A fallback must be managed too, because other models need not exist on every node. */
 export const ManagedProviders = z
   .array(ManagedProvider)
   .max(50)
@@ -76,8 +76,8 @@ export const ManagedProviders = z
   });
 
 /**
- * The providers of a node: those of its own file, then the managed ones. A managed one with the name of an own one is not
- * used there: the operator of that machine decides what the name stands for.
+ * The providers of a node: those of its own file, then the managed ones. A managed provider with the name of an own one is not
+ * used there: the operator of that machine decides the meaning of the name.
  */
 export const providersOf = (
   own: readonly ProviderConfig[],

@@ -9,7 +9,7 @@ import { NodeConfigSchema } from './schema.ts';
 /** Longest text of a managed configuration. */
 export const MANAGED_CONFIG_BYTES = 256 * 1024;
 
-/** Most elements of YAML in it: reading them takes some 50 ms. */
+/** Maximum number of YAML elements in it: reading them takes about 50 ms. */
 const MANAGED_CONFIG_TOKENS = 25_000;
 
 /** First line of a managed text: a comment, so that readers without versions can still read it. */
@@ -17,7 +17,7 @@ const VERSION_LINE = /^# version (\d{1,16})\n/;
 
 const VERSION_BYTES = 32;
 
-/** Limit of the operator's text, which leaves room for that line. */
+/** Limit of the operator's text, which leaves room for the version line. */
 export const OPERATORS_CONFIG_BYTES = MANAGED_CONFIG_BYTES - VERSION_BYTES;
 
 /** The text with this version in its first line, in place of an earlier one. */
@@ -47,7 +47,7 @@ const ManagedConfigSchema = z.strictObject({
       .optional(),
     observability: z.strictObject({ logging: z.strictObject({ level }) }).optional(),
     runtime: z.strictObject({ default_isolation: isolation }).optional(),
-    /** Beside the node's own; `providersOf` has the rule. */
+    /** In addition to the node's own; see `providersOf`. */
     llm_providers: ManagedProviders.optional(),
   }),
 });
@@ -61,8 +61,8 @@ type ParsedManagedConfig =
 const NOTHING: ManagedNodeConfig = { apiVersion: API_VERSION, kind: 'ManagedConfig', spec: {} };
 
 /**
- * A managed configuration from its YAML, or every problem with path, line and column; any other section is refused as
- * one that controllers do not manage. Empty text manages nothing. Never throws.
+ * A managed configuration from its YAML, or every problem with path, line and column; any other section is refused as one that
+ * controllers do not manage. Empty text manages nothing. Never throws.
  */
 export function parseManagedConfig(text: string): ParsedManagedConfig {
   if (text.trim() === '') return { ok: true, config: NOTHING };
@@ -80,7 +80,7 @@ function withReason(problem: Problem): Problem {
   return unknown === undefined ? problem : { ...problem, message: `${unknown}: controllers do not manage it${hint}` };
 }
 
-/** Sources of one setting beside the file: flags win over environment, environment over the file. */
+/** Sources of one setting besides the file: flags override the environment, which overrides the file. */
 export interface SettingSource {
   /** Long flag without the dashes. */
   readonly flag: string;
@@ -97,7 +97,7 @@ const source = (
   form: SettingSource['form'] = 'text',
 ): SettingSource => ({ flag, env, path: path.split('.'), form });
 
-/** Settings that flags and the environment may give (W45), and those that differ from pod to pod: id and address. */
+/** Settings that flags and the environment can give (W45), and those that differ between pods: id and address. */
 export const SETTING_SOURCES: readonly SettingSource[] = [
   source('data', 'SVC_DATA', 'spec.stores.data_dir'),
   source('http-port', 'SVC_HTTP_PORT', 'spec.network.port', 'whole number'),

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { distinct, refuse } from '../expectation.ts';
 
 /**
- * The blocks `llm_providers` and `llm_selection` of a NodeConfig (W45, E4), with the keys of the file. Rules over
- * several blocks (does a fallback alias exist?) are checked where models are resolved.
+ * The blocks `llm_providers` and `llm_selection` of a NodeConfig (W45, E4), with the keys of the file. Rules over several
+ * blocks (such as: a fallback alias must exist) are checked where models are resolved.
  */
 
 const Name = z.string().min(1).max(100);
@@ -14,7 +14,7 @@ export const SecretString = z
   .max(10_000)
   .meta({ description: 'Secret: env:NAME, secret:PATH, literal:VALUE, or the value itself.' });
 
-/** Money per 1,000 tokens, in the operator's currency; one number is the price of input and output alike. */
+/** Price of 1,000 tokens, in the operator's currency; a single number applies to input and output. */
 const TokenPrice = z.number().min(0).max(1_000_000);
 
 const Cost = z.union([TokenPrice, z.strictObject({ input: TokenPrice, output: TokenPrice })], {
@@ -33,7 +33,7 @@ export const HeaderName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$/
 export const ModelConfig = z.strictObject({
   /** Name in manifests, such as `default` or `smart`. */
   alias: Name,
-  /** The provider's name. */
+  /** The provider's name for it. */
   model: z.string().min(1).max(200),
   capabilities: z.array(Name).max(50).default([]),
   /** Tokens. */
@@ -104,9 +104,9 @@ export const ModelSelection = z.strictObject({
   /** Which provider is tried first when several serve an alias; `default_provider` is tried before all. */
   strategy: z.enum(SELECTION_STRATEGIES).default('prefer-local'),
   default_provider: Name.optional(),
-  /** Used when everything the alias names has failed. */
+  /** Used when all models of the alias have failed. */
   fallback_provider: Name.optional(),
-  /** Tries after the first one, for each model. */
+  /** Attempts after the first one, for each model. */
   max_retries: z.number().int().min(0).max(20).default(3),
   /** Doubles with each retry. */
   retry_delay_ms: z.number().int().min(0).max(60_000).default(1_000),
@@ -124,32 +124,32 @@ const Embeddings = z.strictObject({
   alias: z.string().min(1).max(100),
   /** Weight of the vectors in the score; the words have the rest. */
   weight: z.number().min(0).max(1).default(0.7),
-  /** Time of one call; after it the words alone decide. */
+  /** Time limit of one call; after it the words alone decide. */
   timeout_secs: z.number().min(0.01).max(300).default(10),
   /** Length of the vectors, for models that can shorten theirs. */
   dimensions: z.number().int().min(1).max(16_384).optional(),
   /**
-   * Cosines that count as score 0 and 1; between them the score is linear. Models differ: many give 0.2 and more to any
-   * two texts of one language.
+   * Cosines that map to the scores 0 and 1, linear in between. Models differ: many give 0.2 and more to any two texts of one
+   * language.
    */
   cosine_floor: z.number().min(-1).max(0.99).default(0.2),
   cosine_ceiling: z.number().min(0).max(1).default(0.8),
 });
 
 const Search = z.strictObject({
-  /** Agents or workflows of one tenant that are searched: the newest, when there are more. */
+  /** Agents or workflows of one tenant that are searched; above it, the newest ones. */
   max_entries: z.number().int().min(1).max(1_000_000).default(100_000),
-  /** Entries of all tenants in memory; the tenants used longest ago are dropped first. */
+  /** Entries of all tenants in memory; the least recently used tenants are dropped first. */
   max_entries_in_memory: z.number().int().min(1).max(10_000_000).default(200_000),
 });
 
 /** Learned patterns: errors and their solutions (docs/explanation/memory.md). */
 const Patterns = z.strictObject({
-  /** Similarity, 0 to 1, from which two patterns count as one. */
+  /** Similarity, 0 to 1, above which two patterns are merged. */
   dedup_threshold: z.number().min(0).max(1).default(0.85),
-  /** After this time without use a pattern counts half. */
+  /** The weight of a pattern halves in this time without use. */
   half_life_days: z.number().min(0.01).max(36_500).default(30),
-  /** Beyond it the weakest are removed. */
+  /** Above it the weakest are removed. */
   max_per_tenant: z.number().int().min(1).max(10_000_000).default(100_000),
 });
 
@@ -189,12 +189,9 @@ export const NodePipeline = z.strictObject({
   /** Seconds. */
   tier_timeouts: TierTimeouts.prefault({}),
   images: Images.prefault({}),
-  /** Similarity, 0 to 1, from which an agent made for an earlier goal is used again. */
+  /** Similarity, 0 to 1, above which an agent made for an earlier goal is used again. */
   reuse_min_score: z.number().min(0).max(1).default(0.75),
-  /**
-   * Whether an agent is created for a goal that none fits; otherwise the code writers that ship with the product are
-   * used.
-   */
+  /** Whether an agent is created for a goal that no agent fits; otherwise the built-in code writers are used. */
   generate: z.boolean().default(true),
 });
 

@@ -70,6 +70,6 @@ export const NodeNetwork = z
     },
   }));
 
-/** True for addresses that only this machine can reach. Other host names may resolve to anything. */
+/** True for addresses that only this machine can reach. Other host names may resolve to any address. */
 export const isLoopback = (address: string): boolean =>
   address === 'localhost' || address === '::1' || (isIPv4(address) && address.startsWith('127.'));

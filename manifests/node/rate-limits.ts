@@ -24,11 +24,11 @@ export const Rates = z.strictObject({
   workflow_executions: Bounds.optional(),
   model_calls: Bounds.optional(),
   model_tokens: Bounds.optional(),
-  /** Limits by pattern; of several that match a tool the narrowest applies. */
+  /** Limits by pattern; the narrowest one that matches a tool applies. */
   tools: z.record(toolPattern, Bounds).optional(),
   /** Deployed agents; no window. */
   agents: bound,
-  /** Executions of agents and workflows that run in parallel, children not counted; no window. */
+  /** Executions of agents and workflows that run in parallel, without children; no window. */
   concurrent_executions: bound,
 });
 
@@ -36,11 +36,11 @@ export type Rates = z.output<typeof Rates>;
 
 const name = z.string().min(1).max(256);
 
-/** `spec.rate_limits` (H27): override the defaults, window by window; user > tenant > tier or kind. */
+/** `spec.rate_limits` (H27): override the defaults for each window; user > tenant > tier or kind. */
 export const NodeRateLimits = z.strictObject({
   /** For consumers and tenant users. */
   tiers: z.partialRecord(z.enum(['free', 'pro', 'business', 'enterprise']), Rates).default({}),
-  /** For all other kinds, which have no rates unless they are set here or by name. */
+  /** For all other kinds, which have no limits unless set here or by name. */
   kinds: z.partialRecord(z.enum(['operator', 'service_account', 'actor', 'local']), Rates).default({}),
   /** By tenant: for each of its users of any kind. */
   tenants: z.record(name, Rates).default({}),
@@ -109,11 +109,11 @@ const Webhook = z
     source,
     scheme: WebhookScheme.default('svc'),
     /**
-     * `key`: deliveries with the same key are one stimulus. `digest`: deliveries with the same body and signature are,
+     * `key`: deliveries with the same key are one stimulus. `digest`: so are deliveries with the same body and signature,
      * whatever their key.
      */
     repeat: z.enum(['key', 'digest']).default('key'),
-    /** Any of them is accepted: the new one and the old one while senders change over. */
+    /** Any of them is accepted: both the new and the old one while senders change over. */
     secrets: z.array(secretText).min(1).max(4).optional(),
   })
   .superRefine(({ scheme, repeat }, context) => {
@@ -193,7 +193,7 @@ const rule = (from: number) => ({ retention_ms: milliseconds(from), retention_by
 
 const RUNS = rule(1_000);
 
-/** A webhook repeated within a day is a duplicate, so its stimulus is kept at least that long. */
+/** A webhook repeated within a day is a duplicate, so its stimulus is kept for at least that long. */
 const STIMULI = rule(DAY_MS);
 
 const ruleOf = (fields: typeof RUNS, retentionMs: number) =>
@@ -214,18 +214,18 @@ const Tenant = z.strictObject({
   dead_letters: ownRuleOf(RUNS).optional(),
 });
 
-/** `spec.retention`: what is removed automatically (docs/operations/retention-and-backup.md). */
+/** `spec.retention`: automatic removal (docs/operations/retention-and-backup.md). */
 export const NodeRetention = z.strictObject({
-  /** From the end of one sweep to the next. */
+  /** From the end of one sweep to the start of the next. */
   interval_secs: z.number().int().min(1).max(86_400).default(60),
-  /** Ended executions and workflow runs, with all that belongs to them. */
+  /** Ended executions and workflow runs, with all their data. */
   runs: ruleOf(RUNS, 30 * DAY_MS),
   stimuli: ruleOf(STIMULI, 30 * DAY_MS),
   /** The record of all deliveries. */
   ledger: ruleOf(RUNS, 7 * DAY_MS),
-  /** Messages that were dead-lettered. */
+  /** Dead-lettered messages. */
   dead_letters: ruleOf(RUNS, 30 * DAY_MS),
-  /** By tenant; absent values are as above. */
+  /** By tenant; absent values are those above. */
   tenants: z
     .record(z.string().min(1).max(128), Tenant)
     .refine((tenants) => Object.keys(tenants).length <= 10_000, 'expected at most 10000 tenants')

@@ -12,7 +12,7 @@ import { BuiltinDispatchers, McpServers, SecurityContexts } from './tools.ts';
 
 const path = z.string().min(1).max(4_096);
 
-/** `spec.runtime`: how agents' programs run here. Host commands are only for the tenants named (S6). */
+/** `spec.runtime`: how agents' programs run on this node. Host commands are only for the listed tenants (S6). */
 const Runtime = z.strictObject({
   default_isolation: z.enum(['inherit', 'firecracker', 'docker', 'process']).default('inherit'),
   /** Directory of relative `advanced.bootstrap_path`s. */
@@ -40,7 +40,7 @@ const Observability = z.strictObject({
     .strictObject({
       /** Default: whether there is an endpoint. */
       enabled: z.boolean().optional(),
-      /** Base URL of the receiver of OTLP over HTTP; `/v1/traces` is appended. */
+      /** Base URL of the OTLP receiver over HTTP; `/v1/traces` is appended. */
       otlp_endpoint: z
         .url({ protocol: /^https?$/, error: 'expected an http or https URL' })
         .refine((text) => URL.parse(text)?.username === '', 'put credentials into headers')
@@ -48,7 +48,7 @@ const Observability = z.strictObject({
       /** Sent with every export; values may be secrets. */
       headers: z.record(HeaderName, SecretString).default({}),
       service_name: z.string().min(1).max(200).default('svc'),
-      /** Share of the traces that begin here. A caller's own decision is kept. */
+      /** Share of the traces that begin here. The decision of a caller is kept. */
       sample_ratio: z.number().min(0).max(1).default(1),
       /** Spans that wait for export; further ones are dropped. */
       max_queued_spans: z.number().int().min(512).max(100_000).default(4_096),
@@ -56,7 +56,7 @@ const Observability = z.strictObject({
     .prefault({}),
 });
 
-/** `spec.dashboard`: the pages at `/`, and the client that they are at the identity provider. */
+/** `spec.dashboard`: the pages at `/`, and their client at the identity provider. */
 const Dashboard = z.strictObject({
   enabled: z.boolean().default(true),
   oidc: z

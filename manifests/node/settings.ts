@@ -87,7 +87,7 @@ function withValue(node: Json, path: readonly string[], value: Json): Json {
   return { ...node, [key]: withValue(node?.[key] ?? null, rest, value) };
 }
 
-/** Problems of the file at overridden places: they must be right too. */
+/** Problems of the file at overridden paths: these values must be valid too. */
 function hiddenProblems(yaml: YamlText, overrides: readonly Override[]): Problem[] {
   const checked = checkDocument(NodeConfigSchema, yaml);
   if (checked.ok) return [];

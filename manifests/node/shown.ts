@@ -12,17 +12,17 @@ const SECRET_KEY = /(^|_)(key|token|secret|secret_id|password|passphrase|credent
 /** Maps whose values may all be secrets, whatever their keys. */
 const SECRET_MAPS = new Set(['headers', 'credentials', 'environment', 'env']);
 
-/** Names of keys, and the block `spec.secrets`, which has no values of secrets. */
+/** Keys that name a key, and the block `spec.secrets`, which has no secret values. */
 const NAMES = new Set(['signing.vault.key', 'secrets.keys.vault.key', 'secrets']);
 
-/** Lists that may hold secrets: programs get secrets as arguments too, and which these are is unknown. */
+/** Lists that may hold secrets: programs get secrets as arguments too, and it is unknown which arguments these are. */
 const SECRET_LISTS = new Set(['args', 'secrets']);
 
 const REFERENCE = /^(env|secret):/;
 
 const LITERAL = /^literal:/;
 
-/** The effective settings as a `svc.yaml` without secrets: references stay, and are not resolved. */
+/** The effective settings as a `svc.yaml` without secrets: references are shown, not resolved. */
 export function shownSettings(settings: NodeSettings): string {
   const plain = z.json().parse(JSON.parse(JSON.stringify(settings)));
   return yaml().stringify(

@@ -5,7 +5,7 @@ import type { NodeConfig } from './schema.ts';
 
 type Spec = NodeConfig['spec'];
 
-/** Rules over several blocks, for the settings in force after flags and environment. */
+/** Rules over several blocks, for the effective settings after flags and environment. */
 export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   const problems: Problem[] = [];
   const report = (path: Place, message: string): void => {
@@ -52,7 +52,7 @@ function bindRule(spec: Spec, path: Place, address: string, report: Report): voi
 }
 
 /**
- * Beyond loopback nodes use mutual TLS: their tokens travel over the cluster port, and someone between two nodes could
+ * Beyond loopback nodes use mutual TLS: their tokens travel over the cluster port, and an attacker between two nodes could
  * change their calls. Plain text must be allowed explicitly, and then needs a join token against unknown nodes.
  */
 function clusterBindRule({ cluster, network }: Spec, report: Report): void {
@@ -69,7 +69,7 @@ function clusterBindRule({ cluster, network }: Spec, report: Report): void {
     );
 }
 
-/** Health reveals nothing, and the inner loop checks the execution's token. Any other method must know its caller. */
+/** Health reveals nothing, and the inner loop checks the execution's token. Every other method must authenticate its caller. */
 const EXEMPT_ANYWHERE = ['/svc.v1.InnerLoop/Generate', '/grpc.health.v1.Health/'];
 
 function exemptRule({ network, iam, grpc_auth }: Spec, report: Report): void {
@@ -92,7 +92,7 @@ function localTokenRule({ iam, grpc_auth }: Spec, report: Report): void {
     report(['spec', 'grpc_auth', 'enabled'], 'spec.iam.local is token: must be true, or set spec.iam.local: open');
 }
 
-/** A realm's keys decide which tokens are valid, so they must not come over plain http from another machine. */
+/** A realm's keys decide which tokens are valid, so they must not be fetched over plain http from another machine. */
 function jwksRule({ iam }: Spec, report: Report): void {
   for (const [index, { jwks_uri, insecure }] of iam.realms.entries()) {
     const url = URL.parse(jwks_uri);
@@ -132,13 +132,13 @@ function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
   }
 }
 
-/** A file in the data directory would be another key on each node. */
+/** A file in the data directory would differ between nodes. */
 function keyFileRule({ stores, secrets: { keys } }: Spec, report: Report): void {
   if (stores.redis === undefined || keys === undefined || keys.backend !== 'file' || keys.file !== undefined) return;
   report(['spec', 'secrets', 'keys', 'file'], 'required when the nodes share their store: the same file on every node');
 }
 
-/** What one node encrypts, the others must read. */
+/** Data that one node encrypts must be readable by the others. */
 function encryptionRule({ stores, secrets: { keys }, encryption }: Spec, report: Report): void {
   if (stores.redis === undefined || keys !== undefined || encryption.payloads.tenants.length === 0) return;
   report(['spec', 'secrets', 'keys'], 'required for spec.encryption.payloads when the nodes share their store');

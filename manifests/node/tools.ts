@@ -37,7 +37,7 @@ const McpServer = z
       .refine((text) => URL.parse(text)?.username === '', 'put credentials into credentials.bearer or headers')
       .optional(),
     args: z.array(z.string().max(4_096)).max(200).default([]),
-    /** Empty: every tool it has, each subject to judges. */
+    /** Empty: every tool of the server, each subject to judges. */
     capabilities: z.array(ToolCapability).max(500).prefault([]),
     /** Environment of a program; for HTTP only `bearer`. */
     credentials: z.record(name, secretText).default({}),
@@ -48,7 +48,7 @@ const McpServer = z
     sandbox: z.enum(['auto', 'off']).default('auto'),
     /** Network of a program in the sandbox. */
     network: z.enum(['none', 'host']).default('none'),
-    /** Paths of this host that it sees, beside the system's programs, its own file and `host_commands.paths`. */
+    /** Paths of this host that it sees, besides the system's programs, its own file and `host_commands.paths`. */
     paths: z.array(SharedPath).max(100).default([]),
     tool_timeout_seconds: count.max(86_400).default(60),
     health_check: z
@@ -153,7 +153,7 @@ const SecurityContext = z
   })
   .superRefine(({ name: text, tenant }, context) => {
     if (!text.startsWith('tenant-')) return;
-    // tenant-a-b-c may belong to a or to a-b, so the tenant must be given.
+    // tenant-a-b-c could be of tenant a or of a-b, so the tenant must be given.
     const isClear = tenant === undefined ? TENANT_CONTEXT.test(text) : text.startsWith(`tenant-${tenant}-`);
     const message = `expected the tenant whose context this is, so that the name is tenant-{tenant}-*`;
     if (!isClear) refuse(context, ['tenant'], message);

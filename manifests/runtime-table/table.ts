@@ -9,7 +9,7 @@ export interface Runtime {
   readonly version: string;
   readonly image: string;
   readonly description: string;
-  /** It still works; each execution with it logs a warning (W41). */
+  /** It still works, but each execution with it logs a warning (W41). */
   readonly deprecated: boolean;
   /** Environment variables for the agent's bootstrap. */
   readonly env: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Runtime {
 /** By language, then by version, oldest first. */
 export type RuntimeTable = readonly Runtime[];
 
-/** The shipped table, overridden by the node's settings: the one table that everything reads. */
+/** The shipped table with the overrides of the node's settings; the only table in use. */
 export function runtimeTable(configured: RuntimeSettings = {}): RuntimeTable {
   return LANGUAGES.flatMap((language) => {
     const entries = Object.entries({ ...DEFAULT_RUNTIMES[language], ...configured[language] });
@@ -30,13 +30,13 @@ export function runtimeTable(configured: RuntimeSettings = {}): RuntimeTable {
 
 let shipped: RuntimeTable | undefined;
 
-/** The shipped table, made when it is first asked for. */
+/** The shipped table, made on first use. */
 export function shippedRuntimes(): RuntimeTable {
   shipped ??= runtimeTable();
   return shipped;
 }
 
-/** Numbers in a version are compared as numbers. A collator of the platform would do it, and takes milliseconds to make. */
+/** Numbers in a version are compared as numbers. The platform's collator could do it, but takes milliseconds to make. */
 function byVersion(one: string, other: string): number {
   const [parts, others] = [one.match(/\d+|\D+/g) ?? [], other.match(/\d+|\D+/g) ?? []];
   for (const [at, part] of parts.entries()) {
@@ -58,7 +58,7 @@ const rowOf = (
   description: description ?? `${language} ${version}: ${image}`,
 });
 
-/** The runtime of an agent's manifest; all empty: the node chooses the image. */
+/** The runtime of an agent's manifest; all fields empty: the node chooses the image. */
 export interface AskedRuntime {
   readonly language?: string | null | undefined;
   readonly version?: string | null | undefined;
@@ -69,8 +69,7 @@ type FoundRuntime =
   { readonly ok: true; readonly runtime: Runtime | null } | { readonly ok: false; readonly message: string };
 
 /**
- * The row of a language and version. For an unknown pair the answer lists the known ones; another version is never used
- * instead.
+ * The row of a language and version. For an unknown pair the answer lists the known ones; another version is never substituted.
  */
 export function findRuntime(table: RuntimeTable, { language, version }: AskedRuntime): FoundRuntime {
   if (language === undefined || language === null) return { ok: true, runtime: null };
@@ -132,7 +131,7 @@ const Entry = z.union([
     image,
     /** Description in svc.runtime.list; default: language, version and image. */
     description: z.string().min(1).max(500).optional(),
-    /** It still works; each execution with it logs a warning. */
+    /** It still works, but each execution with it logs a warning. */
     deprecated: z.boolean().default(false),
     /** For the agent's bootstrap, in addition to the manifest's. */
     env: z
@@ -157,7 +156,7 @@ export const RuntimeSettings = z.partialRecord(
 
 export type RuntimeSettings = z.output<typeof RuntimeSettings>;
 
-/** Warnings of a deploy about an agent's language and version. Never refuses a deploy. */
+/** Warnings of a deployment about an agent's language and version. Never refuses a deployment. */
 export function runtimeWarnings(text: string, table: RuntimeTable): Finding[] {
   const parsed = parseAgentManifest(text);
   const yaml = parseYaml(text);

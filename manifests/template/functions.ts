@@ -15,13 +15,11 @@ import {
 export interface TemplateFunction {
   readonly parameters: readonly string[];
   /**
-   * Whether a missing argument is null here; otherwise the whole call counts as missing. `before`: the arguments before
+   * Whether a missing argument is passed as null; otherwise the whole call counts as missing. `before`: the arguments before
    * it.
    */
   missingIsNull?(before: readonly Value[]): boolean;
-  /**
-   * There are as many `args` as `parameters`; `written` is each as the author wrote it. Throws TemplateError `invalid`.
-   */
+  /** `args` are as many as `parameters`; `written` is each as the author wrote it. Throws TemplateError `invalid`. */
   apply(args: readonly Value[], written: readonly string[], budget: Budget): Found;
 }
 
@@ -80,7 +78,7 @@ export const FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map<string, 
 
 const isAbsent = (value: Value) => value === null || value === '';
 
-/** Numbers and numeric texts, since commands and the blackboard's built-ins write texts. */
+/** Accepts numbers and numeric texts, since commands and the blackboard's built-ins write texts. */
 function sum(args: readonly Value[], written: readonly string[]): number {
   let total = 0;
   for (const [index, value] of args.entries()) {
@@ -120,7 +118,7 @@ function shown(value: Value): string {
   return isList(value) ? 'a list' : 'a map';
 }
 
-/** Items of a list, members of a map, characters of a text; anything else has none. */
+/** Number of items of a list, members of a map, characters of a text; other values have no length. */
 function lengthOf(value: Value, budget: Budget): number {
   if (typeof value === 'string' || isList(value)) return value.length;
   if (!isMap(value)) return 0;

@@ -23,7 +23,7 @@ function parseTemplate(text: string): Template {
   return { nodes: new Builder(source).nodes(source.parse(), []) };
 }
 
-/** Converts the parser's tree to ours; only what templates may contain is accepted. */
+/** Converts the parser's tree to ours; everything that templates may not contain is refused. */
 class Builder {
   readonly #source: TemplateSource;
 
@@ -88,7 +88,7 @@ class Builder {
     const isFunction = name !== null && FUNCTIONS.has(name) && !params.includes(name) && !written.startsWith('[');
     if (isFunction || node.params.length > 0) return this.#call(node, params);
     if (isPath(node.path)) return this.#path(node.path, params);
-    // The parser reads `{{12}}` and `{{true}}` as literals; in this place they are names.
+    // The parser reads `{{12}}` and `{{true}}` as literals; as the head of an expression they are names.
     return {
       kind: 'path',
       base: { kind: 'context', depth: 0 },

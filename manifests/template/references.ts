@@ -6,20 +6,20 @@ import { type BlockNode, type PathTerm, TemplateError, type TemplateNode, type T
 export interface Reference {
   /** From the root of the scope, without brackets. */
   readonly path: readonly string[];
-  /** Where it stands in the text, in UTF-16 units. */
+  /** Offset in the text, in UTF-16 units. */
   readonly offset: number;
-  /** The author handles its absence: it is tested, stands under a test of itself, or has a default. */
+  /** The author handles its absence: it is tested, is inside a test of itself, or has a default. */
   readonly conditional: boolean;
 }
 
 type Path = readonly string[];
 
-/** What `this` and block parameters refer to; null where only the data can tell, as inside `#each`. */
+/** The values of `this` and block parameters; null where they depend on the data, as inside `#each`. */
 interface Place {
   readonly context: Path | null;
   readonly outer: Place | null;
   readonly params: ReadonlyMap<string, Path | null>;
-  /** Paths that a test around this place has found. */
+  /** Paths that an enclosing test has found. */
   readonly tested: readonly Path[];
 }
 

@@ -19,7 +19,7 @@ import {
   type ValueMap,
 } from './tree.ts';
 
-/** `this` at a place of a template, and the names of the blocks around it. */
+/** `this` at a position in a template, and the names of the enclosing blocks. */
 interface Frame {
   readonly context: Value;
   readonly outer: Frame | null;
@@ -30,7 +30,7 @@ interface Frame {
 /** The text for a missing path, as a value or as the argument of `#each` or `#with`. */
 type Placeholder = (written: string, place: 'value' | BlockKind) => string;
 
-/** Called with each path that is read, as the author wrote it, and what was there. */
+/** Called with each path that is read, as the author wrote it, and with its value. */
 export type OnRead = (written: string, found: Found) => void;
 
 const NO_PARAMS: ReadonlyMap<string, Value> = new Map();
@@ -111,7 +111,7 @@ export class Rendering {
   }
 
   /**
-   * Nothing to iterate over or enter: renders the author's `{{else}}`, or shows the missing key. `{{#path}}` is a test.
+   * A missing or empty subject of a block: renders the author's `{{else}}`, or shows the missing key. `{{#path}}` is a test.
    */
   #without(block: BlockNode, missing: Missing, frame: Frame): void {
     if (block.otherwise === null && block.kind !== 'section')
@@ -212,14 +212,14 @@ export function isFilled(value: Value): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
 }
 
-/** Members of texts that hold JSON, as agents and commands answer it. Each text is parsed once. */
+/** Members of texts that hold JSON, such as answers of agents and output of commands. Each text is parsed once. */
 export class JsonTexts {
   readonly #parsed = new Map<string, Value | undefined>();
 
   memberOf(text: Value, key: string, budget: Budget): Value | undefined {
     if (typeof text !== 'string') return undefined;
     if (!this.#parsed.has(text)) {
-      // As text, and as the values parsed from it.
+      // Counted as text, and as the values parsed from it.
       budget.working(2 * text.length);
       this.#parsed.set(text, jsonInText(text));
     }
@@ -253,8 +253,8 @@ const missingIn =
     `[missing: ${written} in ${state}]`;
 
 /**
- * The value of a template that is one `{{…}}` and nothing beside it; every other template renders to text. A missing path
- * is its placeholder. Throws as `renderTemplate`.
+ * The value of a template that consists of one `{{…}}`; every other template renders to text. A missing path gives its
+ * placeholder. Throws as `renderTemplate`.
  */
 export function renderValue(text: string, scope: ValueMap, options: RenderOptions): Value {
   const [node, ...more] = templateOf(text).nodes;

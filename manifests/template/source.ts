@@ -3,10 +3,10 @@ import { parseSyntax, TemplateError } from './tree.ts';
 /** The longest field with a template, the prompt of an agent, has this many characters. */
 const MAX_TEMPLATE_CHARS = 262_144;
 
-/** The parser takes about 10 µs for each. */
+/** The parser takes about 10 µs for each of them. */
 const MAX_MUSTACHES = 25_000;
 
-/** Blocks inside blocks; a chain of `{{else if}}` counts as one more each. */
+/** Nesting of blocks; each `{{else if}}` of a chain counts as one more. */
 const MAX_BLOCK_DEPTH = 64;
 
 const MAX_CALL_DEPTH = 16;
@@ -15,11 +15,11 @@ const MAX_CALL_DEPTH = 16;
 export class TemplateSource {
   readonly #text: string;
   readonly #parsed: string;
-  /** Ends, in the parsed text, of the indexes that were bracketed. */
+  /** Ends of the indexes that were bracketed, in the parsed text. */
   readonly #bracketed: readonly number[];
   readonly #lineStarts: readonly number[];
 
-  /** Throws TemplateError `invalid` for text that the parser must not get. */
+  /** Throws TemplateError `invalid` for text that the parser cannot handle safely. */
   constructor(text: string) {
     if (text.length > MAX_TEMPLATE_CHARS) {
       throw new TemplateError('invalid', `expected at most ${MAX_TEMPLATE_CHARS} characters, got ${text.length}`);
@@ -76,7 +76,7 @@ function scan(text: string): { parsed: string; bracketed: number[] } {
   return { parsed: pieces.join(''), bracketed };
 }
 
-/** `chains` has, for each open block, how many `{{else if}}` deep it is. */
+/** `chains` has the depth of `{{else if}}` for each open block. */
 function depthChange(mustache: Mustache, chains: number[]): number {
   if (mustache.sign === '/') return -(chains.pop() ?? 0);
   if (mustache.sign === '' || (mustache.isBare && mustache.sign !== '#')) return 0;
@@ -103,7 +103,7 @@ function countUpTo(sorted: readonly number[], limit: number): number {
   return low;
 }
 
-/** One `{{…}}` of a text, found as the parser's lexer finds it; comments and escaped ones are omitted. */
+/** One `{{…}}` of a text, recognised as by the parser's lexer; comments and escaped ones are omitted. */
 interface Mustache {
   /** Its first sign; '' for a value. */
   readonly sign: '#' | '^' | '/' | 'else' | '';
@@ -111,7 +111,7 @@ interface Mustache {
   readonly isBare: boolean;
   /** Highest number of open brackets. */
   readonly callDepth: number;
-  /** Ends of paths that end with a number, and where that number begins. */
+  /** Ends of paths that end with a number, and the start of that number. */
   readonly lastIndexes: readonly { readonly from: number; readonly to: number }[];
 }
 
@@ -123,8 +123,7 @@ const LONG_COMMENT_END = /--~?\}\}/g;
 
 const OPEN = /\{\{\{?[&~]?\s*(#|\^|\/|else)?/y;
 
-// Text and names in brackets as the lexer reads them: a final escaped quote may close; an unclosed one ends the
-// template.
+// Text and names in brackets, as the lexer reads them: a final escaped quote may close; an unclosed one ends the template.
 const TOKEN =
   /"(?:\\"|[^"])*"|'(?:\\'|[^'])*'|\[(?:\\\]|[^\]])*\]|["'[][\s\S]*|[()]|\}~?\}\}|\}\}?|[^\s()'"[\]{}~=|]+|[\s\S]/y;
 

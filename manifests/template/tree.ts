@@ -1,6 +1,6 @@
 import { lateLibrary } from '../re2.ts';
 
-/** Where a path starts: the context `depth` blocks up, a block parameter, or `@name` of the loop `depth` loops up. */
+/** Start of a path: the context `depth` blocks up, a block parameter, or `@name` of the loop `depth` loops up. */
 export type Base =
   | { readonly kind: 'context'; readonly depth: number }
   | { readonly kind: 'param'; readonly name: string }
@@ -70,12 +70,12 @@ const MAX_STEPS = 200_000;
 
 const MAX_LOOP_BODIES = 10_000;
 
-/** Limit of text that one rendering handles beside its result: values as JSON, arguments of helpers. */
+/** Limit of text that one rendering handles besides its result: values as JSON, arguments of helpers. */
 const WORKING_CHARS = 4 * 1_024 * 1_024;
 
 /**
- * What is left of one rendering's limits. It counts and uses no clock, so the same template on the same data ends the
- * same everywhere.
+ * The remaining budget of one rendering. It counts and uses no clock, so the same template with the same data always ends the
+ * same way.
  */
 export class Budget {
   readonly #maxChars: number;
@@ -112,7 +112,7 @@ export class Budget {
     }
   }
 
-  /** Characters handled beside the result. */
+  /** Characters handled besides the result. */
   working(chars: number): void {
     this.#working += chars;
     if (this.#working > WORKING_CHARS) {
@@ -125,7 +125,7 @@ export class Budget {
     this.working(16 * count);
   }
 
-  /** A value as text: text as it is, null as nothing, everything else as JSON. */
+  /** A value as text: text unchanged, null as empty text, everything else as JSON. */
   textOf(value: Value): string {
     if (typeof value === 'string') return value;
     if (value === null) return '';
@@ -156,7 +156,7 @@ export class Budget {
   }
 }
 
-/** Plain JSON as templates and expressions read it; the runtime's Json fits. */
+/** Plain JSON as templates and expressions read it; the runtime's Json is assignable to it. */
 export type Value = null | boolean | number | string | readonly Value[] | ValueMap;
 
 export type ValueMap = { readonly [key: string]: Value };
@@ -193,7 +193,7 @@ export function memberOf(value: Value, key: string): Value | undefined {
   return undefined;
 }
 
-/** The JSON in a text, also inside one Markdown fence; undefined when it is no list and no map. */
+/** The JSON in a text, also inside one Markdown fence; undefined when it is neither a list nor a map. */
 export function jsonInText(text: string): Value | undefined {
   const inside = /^\s*```[^\n`]*\r?\n([\s\S]*?)\r?\n?```\s*$/.exec(text)?.[1] ?? text;
   if (!/^\s*[[{]/.test(inside)) return undefined;
@@ -236,8 +236,8 @@ export function isEqual(left: Value, right: Value, budget: Budget): boolean {
 }
 
 /**
- * Why a template or an expression has no result. `invalid`: the check refuses it. `too_long`: the text is longer than
- * allowed. `too_much_work`: it needs more steps, or handles more text, than allowed.
+ * Why a template or an expression has no result. `invalid`: the check refuses it. `too_long`: the text exceeds its limit.
+ * `too_much_work`: it exceeds the limit of steps or of handled text.
  */
 type TemplateFaultCode = 'invalid' | 'too_long' | 'too_much_work';
 

@@ -11,22 +11,22 @@ export const ToolMount = z.object({
 });
 export type ToolMount = z.output<typeof ToolMount>;
 
-/** In whose name a tool runs. */
+/** The caller in whose name a tool runs. */
 export const ToolSubject = z.object({
   /** Null for a caller of `/mcp`, which has no files and no commands. */
   execution_id: z.string().nullable(),
   agent_id: z.string().nullable(),
   /** Session of the audit chain. */
   session_id: z.string(),
-  /** Whose rate limits count, from the identity that started the execution. */
+  /** The caller whose rate limits apply, from the identity that started the execution. */
   principal: z.object({
     kind: z.enum(['local', 'operator', 'service_account', 'consumer', 'tenant_user', 'actor']),
     subject: z.string(),
     roles: z.array(z.string()),
     tier: z.enum(['free', 'pro', 'business', 'enterprise']),
-    /** The subject owns what the execution does and what it starts by tools (runtime/identity.ts). */
+    /** The subject owns the execution's data and everything that it starts by tools (runtime/identity.ts). */
     confidential: z.literal(true).optional(),
-    /** Tenants a service account may name in a call (runtime/identity.ts). */
+    /** Tenants that a service account may name in a call (runtime/identity.ts). */
     tenants: z.array(z.string()).optional(),
   }),
   mounts: z.array(ToolMount),
@@ -40,11 +40,11 @@ export type ToolSubject = z.output<typeof ToolSubject>;
 export const ToolRun = z.object({
   tool: z.string(),
   arguments: z.record(z.string(), z.json()),
-  /** Hash of the pinned offer; another hash today is `ToolChanged`. */
+  /** Hash of the pinned offer; if it differs at the time of the call, the call is denied as `ToolChanged`. */
   schema_hash: z.string(),
   server: z.string().optional(),
   subject: ToolSubject,
-  /** For checks that the tool repeats while it runs: redirects, links, what `svc.tools.list` shows. */
+  /** For checks that the tool repeats while it runs: redirects, links, the tools that `svc.tools.list` shows. */
   scope: ToolScope,
   limits: z.object({
     max_response_bytes: z.number().int().optional(),
@@ -64,13 +64,13 @@ export const ToolRun = z.object({
 });
 export type ToolRun = z.output<typeof ToolRun>;
 
-/** What an error means for the model or the caller (W28). */
+/** Meaning of an error for the model or the caller (W28). */
 const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
 
 /**
- * Result value of the effect and of every recorded call: an MCP tool result. Texts are those of the tool (W30); objects
- * are also `structured`. A result larger than `STORED_ABOVE_BYTES` is stored as a blob: `content` then has its
- * beginning and says so.
+ * Result value of the effect and of every recorded call: an MCP tool result. Texts are those of the tool (W30); objects are
+ * also `structured`. A result larger than `STORED_ABOVE_BYTES` is stored as a blob: `content` then has its beginning and says
+ * so.
  */
 export const ToolOutcome = z.object({
   content: z.array(z.record(z.string(), z.json())),
@@ -82,7 +82,7 @@ export const ToolOutcome = z.object({
       code: z.string(),
       class: z.enum(ERROR_CLASSES),
       message: z.string(),
-      /** For a limit that passes: when to try again. */
+      /** For a limit that resets: time until the next attempt. */
       retry_after_ms: z.number().optional(),
     })
     .optional(),

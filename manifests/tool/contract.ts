@@ -8,7 +8,7 @@ export interface Touches {
   readonly paths?: readonly { readonly field: string; readonly path: string; readonly access: 'read' | 'write' }[];
   /** Host names. */
   readonly domains?: readonly { readonly field: string; readonly domain: string }[];
-  /** Uses the network at no host of the caller's choice: a search. */
+  /** Set when it uses the network without a host of the caller's choice: a search. */
   readonly network?: true;
   readonly command?: { readonly base: string; readonly first: string | null };
 }
@@ -17,20 +17,20 @@ export interface Touches {
 export interface ToolContract<Input extends z.ZodType = z.ZodType> {
   /** `fs.read`. */
   readonly name: string;
-  /** Aliases such as `fs.create.dir`. Offered and checked under the name above. */
+  /** Aliases such as `fs.create.dir`. The tool is offered and checked under the name above. */
   readonly aliases?: readonly string[];
-  /** For the model and for people, in a sentence or two. */
+  /** For the model and for people, one or two sentences. */
   readonly description: string;
   readonly input: Input;
-  /** Schema of the structured result, if there is one: published as the output schema, and checked by tests. */
+  /** Schema of the structured result, if any: published as the output schema, and checked by tests. */
   readonly result?: z.ZodType;
   /** The compiled default of `skip_judge` (W32). */
   readonly skipJudge: boolean;
   readonly mode: 'repeatable' | 'once';
-  /** Whether it changes nothing. */
+  /** Whether it is read-only. */
   readonly reads: boolean;
   readonly runs: 'node' | 'agent';
-  /** Pure. Absent: nothing that is constrained. */
+  /** Pure. Absent: the call uses no constrained resource. */
   touches?(input: z.output<Input>): Touches;
 }
 
@@ -48,12 +48,12 @@ export interface CommandFailure {
 
 const TAIL_CHARS = 500;
 
-/** End of an output that errors show. */
+/** Length of the output's end in errors. */
 export const COMMAND_TAIL_CHARS = TAIL_CHARS + 1;
 
 const tail = (text: string): string => (text.length > TAIL_CHARS ? `…${text.slice(-TAIL_CHARS)}` : text);
 
-/** The end of its output before it was ended. */
+/** The end of its output up to then. */
 export const outputUntilThen = ({ stdout, stderr }: CommandStreams): string =>
   `Its output until then: ${JSON.stringify({ stdout: tail(stdout), stderr: tail(stderr) })}`;
 
@@ -74,14 +74,14 @@ export const commandTooMuch = (maxBytes: number, streams: CommandStreams): Comma
 
 /** `spec.security` of a manifest, for programs and commands on the host. */
 export const ProgramRules = z.object({
-  /** `open`: the whole network; `none`: the manifest says so; `closed`: not all is allowed, as by default. */
+  /** `open`: the whole network; `none`: none, by the manifest; `closed`: restricted, as by default. */
   network: z.enum(['open', 'closed', 'none']),
   read_only: z.boolean(),
 });
 
 export type ProgramRules = z.output<typeof ProgramRules>;
 
-/** Lists of domains or paths cannot be enforced for a program: what is not all allowed is closed. */
+/** Lists of domains or paths cannot be enforced for a program, so a partly allowed network is closed. */
 export function programRules({ network, filesystem }: Pick<ToolScope, 'network' | 'filesystem'>): ProgramRules {
   const all = network?.mode === 'allow' && network.allowlist.length === 0 && network.denylist.length === 0;
   const closed = network?.mode === 'none' ? 'none' : 'closed';

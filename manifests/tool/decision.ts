@@ -22,9 +22,9 @@ export type DenialReason = (typeof DENIAL_REASONS)[number];
 
 /** Limits of an allowed call. */
 export interface CallLimits {
-  /** Size of its result; a larger one is an error of the tool. */
+  /** Maximum size of its result; a larger one is an error of the tool. */
   readonly max_response_bytes?: number;
-  /** Rates across nodes, in the name of the execution; `key` names the capability or the manifest's entry. */
+  /** Rates over all nodes, in the name of the execution; `key` names the capability or the manifest's entry. */
   readonly rate_limits?: readonly { readonly key: string; readonly calls: number; readonly per_seconds: number }[];
   /** Parallel calls of this capability in one session. */
   readonly max_concurrent?: number;
@@ -52,7 +52,7 @@ export type ToolDecision =
       readonly reason: DenialReason;
       /** Names the tool, the field and what was expected. */
       readonly message: string;
-      /** The argument that is at fault. */
+      /** The argument that has the problem. */
       readonly field?: string;
       /** Present when the tool is known and offered. */
       readonly offer?: ToolOffer;

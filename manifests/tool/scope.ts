@@ -29,8 +29,8 @@ export const ManifestTool = z.object({
 export type ManifestTool = z.output<typeof ManifestTool>;
 
 /**
- * Which tools may be called, with which arguments: a security context narrowed by the agent's manifest. Effective =
- * context ∩ manifest (S6). It has everything that policy needs, and no secret.
+ * Which tools may be called, with which arguments: a security context narrowed by the agent's manifest. Effective = context ∩
+ * manifest (S6). It has everything that policy needs, and no secret.
  */
 export const ToolScope = z.object({
   security_context: z.string(),
@@ -42,14 +42,14 @@ export const ToolScope = z.object({
   network: z
     .object({ mode: z.enum(['allow', 'deny', 'none']), allowlist: z.array(z.string()), denylist: z.array(z.string()) })
     .nullable(),
-  /** Names of the configured MCP servers, up or down: `mcp:filesystem` then is that server, not fs.*. */
+  /** Names of the configured MCP servers, up or down: with such a name, `mcp:filesystem` is that server, not fs.*. */
   mcp_servers: z.array(z.string()).optional(),
-  /** `spec.security.filesystem`: globs of absolute paths; an empty list leaves the choice to the capabilities. */
+  /** `spec.security.filesystem`: globs of absolute paths; with an empty list the capabilities decide. */
   filesystem: z.object({ read: z.array(z.string()), write: z.array(z.string()), read_only: z.boolean() }).nullable(),
 });
 export type ToolScope = z.output<typeof ToolScope>;
 
-/** An offered tool, pinned while the grant lives: a later change shows in its hash. */
+/** An offered tool, pinned while the grant lives: its hash reveals a later change. */
 export const ToolOffer = z.object({
   name: z.string(),
   description: z.string(),
@@ -62,11 +62,11 @@ export const ToolOffer = z.object({
   server: z.string().optional(),
   /** True: proposed calls are not judged (W32; the operator may override it). */
   skip_judge: z.boolean(),
-  /** `once`: not repeated after a crash, but in doubt (E2). */
+  /** `once`: in doubt after a crash, not repeated (E2). */
   mode: z.enum(['repeatable', 'once']),
-  /** Changes nothing: such calls may run in parallel. */
+  /** Read-only: such calls may run in parallel. */
   reads: z.boolean(),
-  /** `agent`: runs where the agent runs (cmd.run): for an agent in a container, over the dispatch gateway. */
+  /** `agent`: runs in the agent's environment (cmd.run): for an agent in a container, over the dispatch gateway. */
   runs: z.enum(['node', 'agent']),
 });
 export type ToolOffer = z.output<typeof ToolOffer>;
@@ -83,7 +83,7 @@ export type CommandCeilings = z.output<typeof CommandCeilings>;
 
 export const ToolGrant = ToolScope.extend({
   tools: z.array(ToolOffer).max(1_000),
-  /** Pinned too, so that nodes with different settings decide alike. */
+  /** Pinned too, so that nodes with different settings decide in the same way. */
   ceilings: CommandCeilings.optional(),
 });
 export type ToolGrant = z.output<typeof ToolGrant>;
@@ -101,8 +101,8 @@ export const GrantRequest = z.object({
 export type GrantRequest = z.output<typeof GrantRequest>;
 
 /**
- * Whether a call may run before the commit that asks for it: only when it reads nothing that the commit writes.
- * Management tools read actors, including the asking one, so they wait.
+ * Whether a call may run before the commit that requests it: only when it reads nothing that the commit writes. Management
+ * tools read actors, including the one that requests the call, so they wait.
  */
 export const mayRunAhead = ({ reads, name }: Pick<ToolOffer, 'reads' | 'name'>): boolean =>
   reads && !name.startsWith('svc.');

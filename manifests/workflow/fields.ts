@@ -30,7 +30,7 @@ export const scalarText = (maxLength: number) =>
 /** Environment: values are templates. */
 export const templatedMap = z.record(keyName(256), scalarText(65_536)).default({});
 
-/** `env` of a System state: of a shell command texts, of a built-in any JSON, in which texts are templates. */
+/** `env` of a System state: texts for a shell command, any JSON for a built-in, in which texts are templates. */
 export const systemEnv = z
   .record(
     keyName(256),
@@ -63,8 +63,8 @@ export const absolutePath = z
   .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
 
 /**
- * For rules over several fields of one map. They run even when single fields have problems, where zod would skip them,
- * so a rule must not trust the fields' types.
+ * For rules over several fields of one map. They run even when single fields have problems, where zod would skip them, so a
+ * rule must not rely on the fields' types.
  */
 export const besideProblems = {
   when: ({ value }: { readonly value: unknown }): boolean => typeof value === 'object' && value !== null,

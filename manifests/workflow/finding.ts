@@ -1,16 +1,16 @@
 import type { Problem } from '../schema-problems.ts';
 import type { WorkflowManifest } from './schema.ts';
 
-/** A finding of the manifest checker: an error refuses a deploy, a warning never does (W20). */
+/** A finding of the manifest checker: an error refuses a deployment, a warning never does (W20). */
 export interface Finding extends Problem {
   /** Stable id such as `unreachable_state`. */
   readonly rule: string;
   readonly severity: 'error' | 'warning';
-  /** What to write instead. */
+  /** The correct form. */
   readonly cure: string;
 }
 
-/** A name of something deployed, as a state gives it. Templates are omitted: their value is known only in a run. */
+/** A reference to a deployed agent or workflow in a state. Templates are omitted: their value is known only in a run. */
 interface NamedAt {
   readonly name: string;
   readonly path: readonly PropertyKey[];

@@ -26,7 +26,7 @@ export function checkInput(schema: JsonObject | undefined, input: Json): readonl
 }
 
 export interface TakenInput {
-  /** The input that the run stores: the caller's, with the schema's defaults where it has nothing. */
+  /** The input that the run stores: the caller's, with the schema's defaults for missing values. */
   readonly input: Json;
   readonly misfits: readonly InputMisfit[];
 }
@@ -48,9 +48,9 @@ export function takeInput(schema: JsonObject | undefined, given: Json): TakenInp
 }
 
 /**
- * `default` of `properties`, also in nested objects; a missing object is created only by its own default. Items of
- * lists stay as they are, so the result is never longer than the input and the schema together. A schema behind `$ref`,
- * `anyOf` and the like adds nothing.
+ * `default` of `properties`, also in nested objects; a missing object is created only by its own default. Items of lists are
+ * unchanged, so the result is never longer than the input and the schema together. Defaults in schemas behind `$ref`, `anyOf`
+ * and the like are ignored.
  */
 function withDefaults(schema: Json | undefined, given: Json): Json {
   if (!isMap(schema) || !isMap(given) || !isMap(schema.properties)) return given;

@@ -11,7 +11,7 @@ import {
 import { parseYaml } from '../yaml.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from './schema.ts';
 
-/** Which check found a problem. */
+/** The check that found a problem. */
 export type ProblemRule = 'invalid_yaml' | 'invalid_field' | 'unknown_state' | 'unknown_volume';
 
 interface RuledProblem extends Problem {
@@ -59,8 +59,8 @@ interface UnknownName {
 type Fields = Readonly<Record<string, Json>>;
 
 /**
- * Rules over several parts of a document (W1): `initial_state` and every `target` are keys of `states`; a container's
- * volume is one of the workflow. Reads the document as written, so it finds these beside any other problem.
+ * Rules over several parts of a document (W1): `initial_state` and every `target` are keys of `states`; a container's volume
+ * belongs to the workflow. Reads the document as written, so these problems are found beside any others.
  */
 function unknownNames(document: Json): UnknownName[] {
   const spec = fieldsOf(fieldsOf(document).spec ?? null);

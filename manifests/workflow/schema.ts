@@ -41,7 +41,7 @@ const SharedVolume = z
     only('volume_id', 'persistent');
   }, besideProblems);
 
-/** An unknown class is a problem of its own. */
+/** An unknown class is reported separately. */
 const isOther = (storageClass: string, wanted: 'ephemeral' | 'persistent'): boolean =>
   storageClass === (wanted === 'ephemeral' ? 'persistent' : 'ephemeral');
 

@@ -45,7 +45,7 @@ const workspace = z.enum(['shared', 'none']).optional();
 const containerFields = {
   image: z.string().min(1).max(1_024),
   image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
-  /** Each element templated. */
+  /** Each element is a template. */
   command: z.array(template).min(1).max(256),
   /** Elements joined by spaces and run by `sh -c`. */
   shell: z.boolean().default(false),
@@ -94,7 +94,7 @@ const AgentMount = z.strictObject({
 
 const transitions = z.array(Transition).max(100);
 
-/** A field of every state, used in Agent states only; elsewhere it is legal and does nothing. */
+/** A field of every state, used in Agent states only; in others it has no effect. */
 const agentMounts = z.array(AgentMount).max(50);
 
 const timed = { timeout: timeout.prefault('300s'), transitions };
@@ -114,7 +114,7 @@ const BUILT_IN_COMMANDS = ['update_context', 'update_blackboard', 'finalize', 'f
 
 export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
 
-/** The built-in that a command names, by its text as written, so that rendered text cannot become one. */
+/** The built-in that a command names, by its unrendered text, so that rendered text cannot become one. */
 export const builtInNamed = (command: string): BuiltInCommand | undefined =>
   BUILT_IN_COMMANDS.find((name) => name === command.trim());
 
@@ -135,7 +135,7 @@ const SystemStep = z
       if (typeof value === 'object') refuse(context, ['env', key], 'expected text; put it in quotes');
   }, besideProblems);
 
-/** Of a shell command, numbers and booleans as the texts that they are written as. */
+/** For a shell command, numbers and booleans become the texts that were written. */
 function withTexts({ env, command, ...step }: z.output<typeof SystemStep>) {
   if (builtInNamed(command) !== undefined) return { ...step, command, env };
   return { ...step, command, env: Object.fromEntries(Object.entries(env).map(([key, value]) => [key, String(value)])) };
@@ -143,7 +143,7 @@ function withTexts({ env, command, ...step }: z.output<typeof SystemStep>) {
 
 const HumanStep = z.strictObject({
   kind: z.literal('Human'),
-  /** Absent: it waits without limit. */
+  /** Absent: no time-out. */
   timeout: timeout.optional(),
   transitions,
   volumes: agentMounts.optional(),
@@ -191,7 +191,7 @@ const inMs = <T extends { timeout?: number | undefined }>({ timeout, ...rest }: 
   timeout_ms: timeout ?? null,
 });
 
-/** `spec.states[NAME]` (W6): seven kinds; durations come out as `…_ms`. `timeout_ms` null: no limit. */
+/** `spec.states[NAME]` (W6): seven kinds; durations are parsed to `…_ms`. `timeout_ms` null: no limit. */
 const WorkflowStep = z.discriminatedUnion('kind', [
   AgentStep,
   SystemStep,

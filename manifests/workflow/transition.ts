@@ -38,7 +38,7 @@ const NEEDS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
   ['custom', ['expression']],
 ]);
 
-/** Parameters that a condition reads; others are legal and do nothing. */
+/** Parameters that a condition reads; others are valid but have no effect. */
 export const READS: ReadonlyMap<string, readonly ConditionParameter[]> = new Map([
   ...NEEDS,
   ['consensus', ['threshold', 'agreement']],
@@ -52,7 +52,7 @@ export const Transition = z
     /** Template; becomes `{{state.feedback}}` of the next state. */
     feedback: template.optional(),
     threshold: fraction.optional(),
-    /** Least consensus confidence. */
+    /** Minimum consensus confidence. */
     agreement: fraction.optional(),
     /** A number, since an unquoted exit code is one in YAML. */
     value: scalarText(4_096).optional(),
@@ -76,7 +76,7 @@ const PanelAgent = z.strictObject({
   input: template.optional(),
   weight: z.number().min(0).max(1_000_000).default(1),
   timeout_seconds: z.number().int().min(1).max(86_400).default(60),
-  /** Accepted and not used: a judge's end is a message, so there is no polling. */
+  /** Accepted but not used: the end of a judge is a message, so nothing is polled. */
   poll_interval_ms: z.number().int().min(1).max(3_600_000).default(500),
 });
 
@@ -95,7 +95,7 @@ const ConfidenceWeighting = z
     };
   });
 
-/** Without the noise of binary fractions: 1 - 0.7 is 0.3. */
+/** Removes the noise of binary fractions: 1 - 0.7 is 0.3. */
 const rounded = (value: number): number => Math.round(value * 1e12) / 1e12;
 
 /** `consensus` of a ParallelAgents state (W10). */

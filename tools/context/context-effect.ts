@@ -18,7 +18,7 @@ export interface ContextEffectParts {
   readonly files: FilePorts;
   readonly web: WebPorts;
   readonly contexts: Pick<SecurityContexts, 'scopeFor'>;
-  /** Decides about each file and URL as about a call of `fs.read`, `fs.list` or `web.fetch`. */
+  /** Decides on each file and URL as on a call of `fs.read`, `fs.list` or `web.fetch`. */
   readonly policy: ToolPolicy;
   /** Absent in tests: pages of a host that hangs keep their concurrency slots. */
   readonly gates?: TargetGates;
@@ -27,9 +27,10 @@ export interface ContextEffectParts {
 type Asked = ContextRequest['entries'][number];
 
 /**
- * The effect `context.read` (repeatable): the texts of the files, directories and URLs of an agent's `spec.context`. What
- * cannot be read fails it with a code that says why and a message that names the entry; a host that is down or busy is
- * `unavailable`, which is tried again. A store of the node that is away passes through, so that the runner waits for it.
+ * The effect `context.read` (repeatable): the texts of the files, directories and URLs of an agent's `spec.context`. An
+ * unreadable entry fails it with a code for the reason and a message that names the entry; an unreachable or busy host is
+ * `unavailable`, which is retried. When the node's own store is unreachable the error passes through, so that the runner waits
+ * for it.
  */
 export function createContextEffect(parts: ContextEffectParts): EffectHandler<typeof ContextRequest> {
   return defineEffect({
@@ -75,7 +76,7 @@ function textOf(
 
 const OFFERS = [fsRead, fsList, webFetch];
 
-/** What policy says about the use of a tool, whether or not the manifest has it. */
+/** The policy's decision on the use of a tool, whether or not the manifest has it. */
 function decided(
   policy: ToolPolicy,
   scope: ToolScope,
@@ -129,7 +130,7 @@ const CODES: Partial<Record<ToolFailure['code'], ErrorCode>> = {
   FileTooLarge: 'payload_too_large',
 };
 
-/** Runs `work`. Its errors name the entry; the store that was away stays their cause. */
+/** Runs `work`. Its errors name the entry; an unreachable store stays their cause. */
 async function namingEntry({ index, entry }: Asked, signal: AbortSignal, work: () => Promise<string>): Promise<string> {
   try {
     return await work();

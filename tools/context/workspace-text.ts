@@ -5,11 +5,11 @@ import { directoryOf, type FileCaller, type FilePorts, mountNames, placeOf } fro
 import { readText, unlessMissing, withFile } from '../files/text-file.ts';
 import { ToolFailure } from '../tool.ts';
 
-/** What one effect has read, may read and may still read. */
+/** The limits and the progress of one effect's reads. */
 export interface Reading {
   readonly ports: FilePorts;
   readonly caller: FileCaller;
-  /** Whether a tool may be used so. */
+  /** Whether the rules allow this access. */
   may(
     tool: string,
     args: Readonly<Record<string, string>>,
@@ -26,8 +26,8 @@ export async function fileText(reading: Reading, given: string): Promise<string>
 }
 
 /**
- * The text files in a directory and below it, in the order of their names, each below its path. Files that the rules of the
- * agent forbid, and links, are skipped; a file that is not text is named. Throws `ToolFailure` or `SvcError`.
+ * The text files in a directory and below it, sorted by name, each with its path. Files that the rules of the agent forbid, and
+ * links, are skipped; binary files are only named. Throws `ToolFailure` or `SvcError`.
  */
 export async function directoryText(reading: Reading, given: string): Promise<string> {
   const parts: string[] = [];

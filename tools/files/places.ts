@@ -26,7 +26,7 @@ export interface FilePlace {
   readonly inVolume: string;
 }
 
-/** In whose name a path is used, and under which rules. */
+/** The caller that uses a path, and its rules. */
 export interface FileCaller {
   readonly tenant: string;
   readonly run: Pick<ToolCall['run'], 'subject' | 'scope'>;

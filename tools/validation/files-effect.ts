@@ -13,7 +13,7 @@ import { builtInOffer } from '../tool-granter.ts';
 export interface FilesEffectParts {
   readonly files: FilePorts;
   readonly contexts: Pick<SecurityContexts, 'scopeFor'>;
-  /** Decides about each file as about a call of `fs.read`. */
+  /** Decides on each file as on a call of `fs.read`. */
   readonly policy: ToolPolicy;
 }
 
@@ -23,7 +23,7 @@ type Found = FilesResult['files'][number];
 
 /**
  * The effect `files.read` (repeatable): the texts of files that a validator names. Throws `forbidden` for a file that the rules
- * of the agent forbid. A store of the node that is away passes through, so that the runner waits for it.
+ * of the agent forbid. When the node's own store is unreachable the error passes through, so that the runner waits for it.
  */
 export function createFilesEffect(parts: FilesEffectParts): EffectHandler<typeof FilesRequest> {
   return defineEffect({

@@ -12,8 +12,8 @@ export interface ScriptEffectParts {
 
 /**
  * The effect `script.run` (repeatable): the script of a validator in the workspace of its execution on this host, as a command
- * of `cmd.run`: the same sandbox, rules and ceilings. Throws `forbidden` and `unsupported_isolation`, as these do. A store of
- * the node that is away passes through, so that the runner waits for it.
+ * of `cmd.run`: the same sandbox, rules and limits. Throws `forbidden` and `unsupported_isolation`, as these do. When the
+ * node's own store is unreachable the error passes through, so that the runner waits for it.
  */
 export function createScriptEffect({ commands, rules }: ScriptEffectParts): EffectHandler<typeof ScriptRequest> {
   return defineEffect({
@@ -53,7 +53,7 @@ async function run(commands: ToolCommands, signal: AbortSignal, request: ToolCom
   }
 }
 
-/** Why it could not be started, when that is the script's own fault or passes with another iteration; null: it is not. */
+/** Why it could not be started, if the script itself is at fault or another iteration may help; otherwise null. */
 function notStarted(thrown: unknown): string | null {
   if (!(thrown instanceof SvcError)) return null;
   const { code, field, message } = thrown;

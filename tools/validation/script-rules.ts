@@ -9,7 +9,7 @@ import { builtInOffer } from '../tool-granter.ts';
 export interface ScriptRulesParts {
   readonly contexts: Pick<SecurityContexts, 'scopeFor'>;
   readonly policy: ToolPolicy;
-  /** Of this node, for `cmd.run`. */
+  /** The node's ceilings for `cmd.run`. */
   readonly ceilings: CommandCeilings;
 }
 

@@ -98,7 +98,7 @@ function known({ contexts }: SavedContexts, name: string): string {
   );
 }
 
-/** For commands that call no node: a context that does not exist must not prevent its repair. */
+/** For commands that call no node: a missing context must not prevent its own repair. */
 const formatOf = (command: Command) => contextOf(command, { ...process.env, SVC_URL: 'http://127.0.0.1' }).output;
 
 /** Asks for the token on a terminal, without echo. Empty when standard input is no terminal. */
@@ -115,7 +115,7 @@ async function askKey(): Promise<string> {
   }
 }
 
-/** `svc whoami`: who calls, and what the caller may do. */
+/** `svc whoami`: the caller, and its permissions. */
 export function whoami(program: Command): void {
   program
     .command('whoami')

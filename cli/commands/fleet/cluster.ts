@@ -39,7 +39,7 @@ interface PlanOptions {
   readonly join: readonly string[];
 }
 
-/** `svc cluster plan`: what would move, and what would wait. */
+/** `svc cluster plan`: which partitions would move, and which work would wait. */
 function plan(group: Command): void {
   group
     .command('plan')
@@ -73,7 +73,7 @@ function planText(answer: JsonObject): string {
   return parts.join('\n');
 }
 
-/** What would have no node. */
+/** Work that would have no node. */
 function consequences(answer: JsonObject): string[] {
   const lines = listOf(answer, 'pools').flatMap((pool) => {
     const reason = textOf(pool.waiting_for, 'reason');

@@ -178,7 +178,7 @@ async function holdsPartitions(client: NodeClient): Promise<boolean> {
 async function isGone(client: NodeClient, incarnation: string): Promise<boolean> {
   if (await isAway(client.text('GET', '/health'))) return true;
   const now = self(client);
-  // It may stop between the two calls; the next poll sees that.
+  // The node may stop between the two calls; the next poll detects that.
   return !(await isAway(now)) && (await now).incarnation !== incarnation;
 }
 

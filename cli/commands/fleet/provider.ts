@@ -95,7 +95,7 @@ function aliases(group: Command): void {
     );
 }
 
-/** Changes something, and prints the answers of the nodes. One that could not be reached fetches it later. */
+/** Makes a change and prints the answers of the nodes. A node that could not be reached fetches the change later. */
 async function change(
   command: Command,
   method: 'PUT' | 'DELETE',

@@ -100,7 +100,7 @@ function diff(group: Command): void {
     });
 }
 
-/** A line that says where the replay differs from what was recorded, if it does. */
+/** A line about the first difference between the replay and the recording, if there is one. */
 function differenceIn({ differs }: JsonObject): string[] {
   if (!isObject(differs)) return [];
   const parts = textsOf(differs, 'parts').join(', ');

@@ -9,7 +9,7 @@ const PATH = '/v1/dead-letters';
 
 const ID = ['<id>', 'id of the letter'] as const;
 
-/** `svc dead-letter …`: messages that no actor could handle. */
+/** `svc dead-letter …`: messages that failed too often. */
 export function deadLetter(program: Command): void {
   const group = program
     .command('dead-letter')

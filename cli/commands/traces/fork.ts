@@ -26,7 +26,7 @@ interface ForkOptions extends Changes {
   readonly limit?: string;
 }
 
-/** `svc fork RUN`, or all runs that `--filter` finds: new runs from a message of other ones. */
+/** `svc fork RUN`, or all runs that `--filter` finds: new runs that continue from a message of existing ones. */
 export function fork(program: Command): void {
   program
     .command('fork')
@@ -86,7 +86,9 @@ async function forkOne(context: CliContext, run: string, options: ForkOptions, c
   await print(context.output, { value: answer, text });
 }
 
-/** The keys are made of one key and the runs' ids, so a command that was ended goes on under the same key. */
+/**
+ * The idempotency keys are derived from one key and the runs' ids, so an interrupted command can continue with the same key.
+ */
 async function forkAll(context: CliContext, options: ForkOptions, changes: JsonObject): Promise<void> {
   if (options.at !== undefined) throw invalid('--at belongs to one run; a filter forks each run at its last message');
   const limit = Number(wholeNumber(options.limit, '--limit', 1) ?? DEFAULT_LIMIT);
@@ -109,7 +111,7 @@ async function forkAll(context: CliContext, options: ForkOptions, changes: JsonO
   if (refused > 0) throw new CliFailure(EXIT.conflict, `${refused} of ${counted(runs.length, 'run')} were not forked`);
 }
 
-/** A run that cannot be forked does not stop the others; a node that is away does. */
+/** A run that cannot be forked does not stop the others; an unreachable node does. */
 async function forkedOrRefused(context: CliContext, run: string, key: string, json: JsonObject): Promise<JsonObject> {
   try {
     const answer = await forked(context, run, key, json);

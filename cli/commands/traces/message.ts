@@ -9,7 +9,7 @@ const ID = ['<id>', 'id of a message'] as const;
 
 const pathOf = (id: string, behind = ''): string => `/v1/messages/${encodeURIComponent(id)}${behind}`;
 
-/** `svc message …`: single messages, what led to them and what followed. */
+/** `svc message …`: single messages, their causes and their effects. */
 export function message(program: Command): void {
   const group = program.command('message').description('show a message, what led to it and what followed from it');
   group

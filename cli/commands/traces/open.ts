@@ -38,7 +38,7 @@ function portOf(given: unknown): number {
 
 async function opened(file: string, port: number): Promise<RecordedNode> {
   await requireFile(file);
-  // Loaded here only, so that no other command waits for the stores.
+  // Loaded only here, so that other commands do not load the stores.
   const { openRecordedNode } = await import('../../../app/recordings/recorded-node.ts');
   try {
     return await openRecordedNode(file, port);

@@ -15,7 +15,7 @@ interface TapOptions {
   readonly trace?: string;
 }
 
-/** Longest silence of the node, ms: it sends heartbeats more often. */
+/** Longest silence of the node, ms; its heartbeats are more frequent. */
 const SILENCE_MS = 60_000;
 
 /** `svc tap`: deliveries and storage events as they happen, one line each, until Ctrl-C. */
@@ -43,7 +43,7 @@ export function tap(program: Command): void {
         if (!isObject(record)) continue;
         const ended = record.access_ended;
         if (isObject(ended)) throw new CliFailure(EXIT.permission, textOf(ended, 'message'));
-        // One JSON object a line is YAML too.
+        // One JSON object per line is valid YAML too.
         const line = isForMachines(output) ? JSON.stringify(record) : lineOf(record, paint);
         process.stdout.write(`${line}\n`);
       }

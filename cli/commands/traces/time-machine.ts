@@ -33,7 +33,7 @@ export function exportRun(program: Command): void {
     });
 }
 
-/** `svc replay RUN|FILE`: exit code 4 when a message comes out differently. */
+/** `svc replay RUN|FILE`: exit code 4 when a message gives a different result. */
 export function replay(program: Command): void {
   program
     .command('replay')
@@ -57,7 +57,7 @@ async function replayed(
   run: string,
   wish: { readonly until?: string; readonly against?: string },
 ): Promise<ReplayReport> {
-  // Loaded here only, so that no other command waits for the actors.
+  // Loaded only here, so that other commands do not load the actors.
   const machine = await import('../../../app/recordings/time-machine.ts');
   try {
     const recording = (await isFile(run))

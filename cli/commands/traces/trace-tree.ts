@@ -10,7 +10,7 @@ const LABEL_COLUMNS = 58;
 interface Line {
   readonly label: string;
   readonly from: number;
-  /** When waiting ended and the turn began. */
+  /** End of the wait and start of the turn. */
   readonly began: number;
   readonly until: number;
   readonly outcome: string;
@@ -18,8 +18,8 @@ interface Line {
 }
 
 /**
- * Deliveries and effects as a tree of causes with a bar of time each: `░` waits in the mailbox, `█` a turn, `▒` an
- * effect. A message whose cause is not among them stands at the top.
+ * Deliveries and effects as a tree of causes, each with a time bar: `░` waiting in the mailbox, `█` a turn, `▒` an effect. A
+ * message whose cause is not in the trace is at the top.
  */
 export function traceTree(
   deliveries: readonly JsonObject[],
@@ -38,7 +38,7 @@ export function traceTree(
   const add = (delivery: JsonObject, indent: string): void => {
     lines.push(deliveryLine(delivery, indent));
     const id = textOf(delivery, 'message_id');
-    // Later attempts of a message do not repeat what it caused.
+    // Later attempts of a message do not repeat the messages that it caused.
     if (shown.has(id)) return;
     shown.add(id);
     for (const effect of requested.get(id) ?? []) lines.push(effectLine(effect, `${indent}  `, now));
@@ -106,7 +106,7 @@ export function duration(ms: number): string {
   return ms < 120_000 ? `${(ms / 1_000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
 }
 
-/** Parts of a whole with bars of their share, longest first as they came. */
+/** Parts of a whole with bars of their share, in the order given. */
 export function shares(rows: readonly { readonly name: string; readonly ms: number }[], whole: number): string {
   const width = Math.max(0, ...rows.map(({ name }) => name.length));
   return rows

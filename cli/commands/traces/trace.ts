@@ -18,11 +18,11 @@ const ALL_THAT_HAS_IDS = 'run, execution, workflow or trace';
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
-/** A delivery can be read about half a second after its commit: a run that has just begun has a trace by then. */
+/** A delivery can be read about half a second after its commit, so the trace of a new run exists by then. */
 const READABLE_WITHIN_MS = 3_000;
 const LOOK_AGAIN_MS = 100;
 
-/** Reads of one trace. A UUID is that of a run, which names its trace. */
+/** Reads one trace. A UUID is that of a run, which has the id of its trace. */
 class TraceReader {
   readonly #client: NodeClient;
   readonly #path: string;
@@ -42,7 +42,7 @@ class TraceReader {
     return new TraceReader(client, trace, READABLE_WITHIN_MS);
   }
 
-  /** `rest`: what follows the address of the trace, such as `/summary`. */
+  /** `rest`: the suffix of the trace's address, such as `/summary`. */
   async read(rest = '', query: Readonly<Record<string, string | undefined>> = {}): Promise<JsonObject> {
     for (;;) {
       try {
@@ -56,7 +56,7 @@ class TraceReader {
   }
 }
 
-/** `svc trace …`: what one call of a client led to, message by message. */
+/** `svc trace …`: the messages that one call of a client caused. */
 export function trace(program: Command): void {
   const group = program.command('trace').description('list and show traces: what a call led to, message by message');
   list(group);

@@ -18,8 +18,8 @@ export function why(program: Command): void {
 }
 
 /**
- * An id names an execution of an agent, else a workflow run. `rest`: what follows its address, such as `/why`. `what`: all that the
- * id could have named, for the error when it names nothing.
+ * An id names an execution of an agent, else a workflow run. `rest`: the suffix of its address, such as `/why`. `what`: the
+ * things that the id can name, for the error when it names none.
  */
 export async function readRun(
   { client }: Pick<CliContext, 'client'>,
@@ -37,7 +37,7 @@ export async function readRun(
   throw new CliFailure(EXIT.notFound, `no ${what} has the id ${run}`);
 }
 
-/** The sentence, and below it the chain as a tree: each link behind what it explains. */
+/** The sentence, and below it the chain as a tree: each cause below its consequence. */
 function chainText(answer: JsonObject): string {
   const lines = listOf(answer, 'chain').map((link, depth) => {
     const until = textOf(link, 'until');

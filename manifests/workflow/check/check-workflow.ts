@@ -52,8 +52,8 @@ export type { Known } from './flow.ts';
 const MAX_FINDINGS_PER_RULE = 50;
 
 /**
- * Findings about a manifest that the schema accepts, in the order of their lines. `locate` finds the line of a path in
- * the YAML. Time is nearly linear in the size of the manifest; never throws.
+ * Findings about a manifest that the schema accepts, in the order of their lines. `locate` finds the line of a path in the
+ * YAML. Time is nearly linear in the size of the manifest; never throws.
  */
 export function checkWorkflow(manifest: WorkflowManifest, locate: YamlText['locate'], known: Known = {}): Finding[] {
   const subject = subjectOf(manifest, known);

@@ -2,7 +2,7 @@ import type { StateSpec, WorkflowManifest } from '../schema.ts';
 import type { Transition } from '../transition.ts';
 import { endsExecution, type ReadText, readTexts } from './texts.ts';
 
-/** It matches every outcome of the state. */
+/** Whether it matches every outcome of the state. */
 export const isUnconditional = ({ condition, expression }: Transition): boolean =>
   condition === 'always' || (condition === 'custom' && expression?.trim() === 'true');
 
@@ -65,15 +65,12 @@ export function flowOf({ spec }: WorkflowManifest): Flow {
 /** Everything that can be reached, including the starts. */
 function spread(starts: readonly string[], next: (state: string) => readonly string[]): ReadonlySet<string> {
   const seen = new Set(starts);
-  // Iterating over a set also visits what is added on the way.
+  // Iterating over a set also visits the entries that are added meanwhile.
   for (const state of seen) for (const target of next(state)) seen.add(target);
   return seen;
 }
 
-/**
- * Strongly connected components (Tarjan, without recursion), in linear time. A component comes after those that it
- * leads to.
- */
+/** Strongly connected components (Tarjan, without recursion), in linear time. A component follows those to which it leads. */
 export function componentsOf(
   nodes: Iterable<string>,
   successors: (node: string) => readonly string[],
@@ -123,20 +120,20 @@ function take(stack: string[], first: string, open: Set<string>): string[] {
   return component;
 }
 
-/** Deployed agents and workflows that the caller can see. Without a look-up the rules that need it find nothing. */
+/** Deployed agents and workflows that the caller can see. Rules without their look-up report nothing. */
 export interface Known {
   /** Whether an agent of this name or UUID is deployed. */
   readonly agents?: (nameOrId: string) => boolean;
   /** The manifest that would run under this name or UUID. */
   readonly workflows?: (nameOrId: string) => WorkflowManifest | undefined;
-  /** What the node can do for volumes. */
+  /** The node's support for volumes. */
   readonly storage?: KnownStorage;
 }
 
 export interface KnownStorage {
   /** `spec.storage.max_size_limit_mb`. */
   readonly maxSizeLimitMb: number;
-  /** Whether a write beyond the size of a volume gives ENOSPC; else the writer is ended. */
+  /** Whether a write beyond the size of a volume gives ENOSPC; otherwise the writer is stopped. */
   readonly enforcesSize: boolean;
 }
 

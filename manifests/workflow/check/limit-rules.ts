@@ -46,7 +46,7 @@ export const approvalWithoutTimeout: Rule = {
   },
 };
 
-/** Defaults of the format (W10, W12): an author who has a default has chosen nothing, so it is no finding. */
+/** Defaults of the format (W10, W12): a default is not the author's choice, so it is no finding. */
 const CONTAINER_DEFAULT_MS = 300_000;
 
 const JUDGE_DEFAULT_SECONDS = 60;
@@ -96,7 +96,7 @@ function* beyondTheLongest(name: string, state: StateSpec): Iterable<Hit> {
         yield { path: statePath(name, 'steps', index, 'resources', 'timeout'), ...ofContainer };
 }
 
-/** Docker refuses less. */
+/** Docker refuses smaller limits. */
 const LEAST_BYTES = 6 * 1_024 ** 2;
 
 export const memoryTooSmall: Rule = {

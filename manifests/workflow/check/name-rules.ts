@@ -115,12 +115,12 @@ export const childDepth: Rule = {
   },
 };
 
-/** The checked manifest counts under its name, whatever is deployed. */
+/** The checked manifest is found under its own name, whatever is deployed. */
 function find(name: string, manifest: WorkflowManifest, known: Known): WorkflowManifest | undefined {
   return name === manifest.metadata.name ? manifest : known.workflows?.(name);
 }
 
-/** The names on the way from the manifest over this child back to the manifest; null when there is none. */
+/** The names on the path from the manifest over this child back to the manifest; null when there is none. */
 function wayBack(first: string, manifest: WorkflowManifest, known: Known): readonly string[] | null {
   const own = manifest.metadata.name;
   const seen = new Set<string>();
@@ -137,7 +137,7 @@ function wayBack(first: string, manifest: WorkflowManifest, known: Known): reado
   return null;
 }
 
-/** Levels of workflows below and including this child; a cycle adds none. */
+/** Levels of workflows below and including this child; a cycle adds no levels. */
 function depthOf(
   child: WorkflowManifest,
   manifest: WorkflowManifest,

@@ -28,7 +28,7 @@ export const noTerminalState: Rule = {
   },
 };
 
-/** Beside `loop_without_exit`, which names the loop itself: states that can only lead into such a loop. */
+/** States that can only lead into a loop without exit; `loop_without_exit` names the loop itself. */
 export const noWayToEnd: Rule = {
   id: 'no_way_to_end',
   cure: 'Add a transition that leads, directly or over other states, to a state with `transitions: []`.',
@@ -48,7 +48,7 @@ export const noWayToEnd: Rule = {
   },
 };
 
-/** The same rule as of the effects: effects/containers/input.ts and effects/programs/input.ts. */
+/** The same rule as in the effects: effects/containers/input.ts and effects/programs/input.ts. */
 const ENGINE_PATH = /^\/+(?:(?:proc|sys|dev)(?:\/.*)?)?$/;
 
 const CONTAINER_VARIABLE = /^[^=\0\s]{1,256}$/;
@@ -60,7 +60,7 @@ const LOADER_VARIABLE = /^(LD_|DYLD_|BASH_ENV$|ENV$)/;
 const IMAGE =
   /^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::\d{1,5})?\/)?[a-z0-9][a-z0-9._/-]*(?::\w[\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/;
 
-/** Legal in a manifest (W20), but refused whenever it is run. */
+/** Valid in a manifest (W20), but refused at every start. */
 export const neverStarts: Rule = {
   id: 'never_starts',
   cure: 'Correct it: as it is, the state fails each time it is entered.',
@@ -75,7 +75,7 @@ export const neverStarts: Rule = {
 };
 
 function* commandHits(name: string, state: Extract<StateSpec, { kind: 'System' }>): Iterable<Hit> {
-  // A built-in's env are keys, which may be any text.
+  // The env of a built-in are keys, which may be any text.
   if (builtInCommand(state) !== null) return;
   for (const variable of Object.keys(state.env)) {
     const path = statePath(name, 'env', variable);
@@ -157,7 +157,7 @@ export const stateNeverPrecedes: Rule = {
     for (const text of texts) {
       if (!flow.reachable.has(text.state)) continue;
       for (const { path, conditional } of text.references) {
-        // A test or a default shows that the author expects it to be missing.
+        // A test or a default shows that the author expects a missing value.
         if (conditional) continue;
         const hit = early(path, text, subject, sources);
         if (hit !== null) yield hit;

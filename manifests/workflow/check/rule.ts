@@ -10,8 +10,8 @@ export interface Hit {
 }
 
 /**
- * A rule of the checker. The schema refuses what the format forbids (W20); a rule is an error where a state or a transition
- * can never work as it is written, else a warning.
+ * A rule of the checker. The schema refuses violations of the format (W20); a rule is an error where a state or a transition
+ * can never work as written, otherwise a warning.
  */
 export interface Rule {
   readonly id: string;

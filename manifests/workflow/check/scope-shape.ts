@@ -66,7 +66,7 @@ function writtenBy(
   );
 }
 
-/** The known shape of a value: enough to say that a path does not exist. */
+/** The known shape of a value, which shows that a path cannot exist. */
 export type Shape =
   | { readonly is: 'any' }
   /** Text, number or boolean: it has no members. */
@@ -89,7 +89,7 @@ const list = (item: Shape, length?: number): Shape => ({
   ...(length === undefined ? {} : { length }),
 });
 
-/** Where a path leaves the known shape: how many of its segments exist, and what the next could have been. */
+/** A path outside the known shape: how many of its segments exist, and the candidates for the next. */
 interface Astray {
   readonly known: number;
   readonly choices: readonly string[];
@@ -126,8 +126,8 @@ function shapeOfJson(value: Json): Shape {
 const OPEN = ['$ref', '$dynamicRef', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'dependentSchemas', 'not'];
 
 /**
- * The shape that `metadata.input_schema` declares. Undeclared keys count as unknown, although JSON Schema allows them,
- * unless the schema has `additionalProperties` or is composed of others.
+ * The shape that `metadata.input_schema` declares. Undeclared keys count as unknown, although JSON Schema allows them, unless
+ * the schema has `additionalProperties` or is composed of others.
  */
 function inputShape(schema: JsonObject | undefined): Shape {
   return schema === undefined ? ANY : shapeOf(schema);

@@ -17,7 +17,7 @@ interface Text {
 
 export interface ReadText extends Text, Reading {}
 
-/** All templates and expressions of a manifest, parsed once. Texts without any are skipped. */
+/** All templates and expressions of a manifest, parsed once. Texts without a template or an expression are skipped. */
 export function readTexts({ spec }: WorkflowManifest): readonly ReadText[] {
   const found: ReadText[] = [];
   for (const [state, step] of Object.entries(spec.states))
@@ -130,7 +130,7 @@ const part = (
   when: Text['when'] = 'before',
 ): Part[] => (text === undefined ? [] : [{ path, text, use, when }]);
 
-/** The references of a text, or why it cannot be parsed. */
+/** The references of a text, or the reason why it cannot be parsed. */
 interface Reading {
   readonly references: readonly Reference[];
   readonly fault: string | null;

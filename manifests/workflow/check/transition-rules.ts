@@ -23,10 +23,7 @@ export const transitionNotGuaranteed: Rule = {
   },
 };
 
-/**
- * Outcomes of a state that no transition is sure to match, worded to follow "when"; failures are not listed if the
- * state may fail.
- */
+/** Outcomes of a state that may match no transition, worded to follow "when"; failures are not listed if the state may fail. */
 function uncoveredOutcomes(state: StateSpec, { mayFail = false } = {}): string[] {
   const { transitions } = state;
   if (transitions.length === 0 || transitions.some(isUnconditional)) return [];
@@ -115,7 +112,7 @@ interface Interval {
   readonly withTo: boolean;
 }
 
-/** The first score from 0 to 1 that no condition matches, worded; null when all are matched. */
+/** The first score from 0 to 1 that no condition matches, as text; null when all are matched. */
 function unmatchedScore(transitions: readonly Transition[]): string | null {
   const intervals = transitions
     .map(intervalOf)
@@ -203,9 +200,7 @@ function reasonOf(transition: Transition): string | null {
 
 const SUCCEEDING = ['Agent', 'System', 'ContainerRun', 'ParallelContainerRun', 'Subworkflow'] as const;
 
-/**
- * Kinds that a condition applies to (W15); one that is not listed applies to every kind, as `on_failure` does (W19).
- */
+/** Kinds to which a condition applies (W15); one that is not listed applies to every kind, as `on_failure` does (W19). */
 const APPLIES_TO: ReadonlyMap<ConditionName, readonly StateKind[]> = new Map<ConditionName, readonly StateKind[]>([
   ['on_success', SUCCEEDING],
   ['exit_code_zero', ['System', 'ContainerRun']],

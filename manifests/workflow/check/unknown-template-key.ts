@@ -2,7 +2,7 @@ import { nearest } from '../../nearest.ts';
 import { type Hit, quoted, type Rule } from './rule.ts';
 import { astray, blackboardKeys, type Shape, scopeShape } from './scope-shape.ts';
 
-/** A caller's input may have more keys than are declared; an author who tests for one knows that. */
+/** A caller's input may have more keys than are declared; an author who tests for one knows this. */
 const OPEN_ROOTS: ReadonlySet<string> = new Set(['input', 'blackboard']);
 
 export const unknownTemplateKey: Rule = {
@@ -38,7 +38,7 @@ function unknown(path: readonly string[], scope: Shape, written: ReadonlySet<str
   };
 }
 
-/** The key that was probably meant; each unknown key is compared with all others once. */
+/** Finds the key that was probably meant; each unknown key is compared with all others once. */
 function slipFinder(keys: ReadonlySet<string>): (key: string) => string | undefined {
   const found = new Map<string, string | undefined>();
   return (key) => {
@@ -48,7 +48,7 @@ function slipFinder(keys: ReadonlySet<string>): (key: string) => string | undefi
   };
 }
 
-/** Callers may put anything on the blackboard, so only probable typing errors are reported. */
+/** Callers may write any key to the blackboard, so only probable typing errors are reported. */
 function mistypedKey(
   [root, key]: readonly string[],
   slip: (key: string) => string | undefined,

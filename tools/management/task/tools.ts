@@ -62,7 +62,7 @@ export function taskTools(late: LateManagement): Tool[] {
   ];
 }
 
-/** Waits for an execution. It holds nothing while it waits: it is called again afterwards. */
+/** Waits for an execution. The wait keeps no resources: the tool is called again afterwards. */
 async function waitForTask(
   { execution_id, ...asked }: AskedWait & { readonly execution_id: string },
   { ports, identity, call }: ManagedCall,
