@@ -222,9 +222,13 @@ export const actingFor = (identity: Identity, { scope }: { readonly scope: Catal
  */
 export function requireStartable(found: { readonly name: string; readonly status: CatalogStatus }): void {
   if (found.status === 'deployed') return;
-  throw new SvcError('failed_precondition', `${found.name} is ${found.status}: nothing of it can be started`, {
-    field: 'status',
-  });
+  throw new SvcError(
+    'failed_precondition',
+    `${found.name} is ${found.status}: no run of it can start; resume it first`,
+    {
+      field: 'status',
+    },
+  );
 }
 
 /**

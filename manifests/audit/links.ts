@@ -95,6 +95,6 @@ function placeFault(
 
 function linkFault({ sequence, previous_hash }: Linked, before: ChainEnd): AuditFault | null {
   if (previous_hash === before.hash) return null;
-  const message = 'it was not made after the record before it: it is of another chain, or that one is';
+  const message = 'its previous_hash is not the hash of the record before it: one of the two is of another chain';
   return { sequence, kind: 'inserted', message };
 }

@@ -55,7 +55,7 @@ export async function verifyEntries(exported: unknown, jwks: JSONWebKeySet | nul
   const parsed = Loose.safeParse(exported);
   if (!parsed.success) {
     const path = parsed.error.issues[0]?.path.join('.') || 'the document';
-    const faults = [of(null, fault(null, 'malformed', `${path} is not as an audit export has it`))];
+    const faults = [of(null, fault(null, 'malformed', `${path} does not have the form of an audit export`))];
     return { valid: false, signature: 'unchecked', tenant: null, chains: [], unknown_keys: 0, faults };
   }
   const { tenant, chains, statements } = parsed.data;
@@ -63,7 +63,7 @@ export async function verifyEntries(exported: unknown, jwks: JSONWebKeySet | nul
   const good = read.flatMap(({ content }) => (content === null ? [] : [content]));
   const faults: EntryFault[] = [];
   if (read.some(({ signature }) => signature === 'bad'))
-    faults.push(of(null, fault(null, 'bad_head', 'a statement has a signature that its key did not make')));
+    faults.push(of(null, fault(null, 'bad_head', 'the signature of a statement does not fit its key')));
   if (good.length === 0 && chains.length > 0)
     faults.push(of(null, fault(null, 'bad_head', 'no statement was signed by any of the given keys')));
   if (good.some((statement) => statement.tenant !== tenant))
@@ -124,7 +124,7 @@ function statementFaults(
       const said = `node ${by} stated record ${end.sequence} at ${signed_at}`;
       const known = hashes.get(end.sequence);
       if (end.sequence > last)
-        faults.set('truncated', fault(end.sequence, 'truncated', `${said}, the last here is ${last}`));
+        faults.set('truncated', fault(end.sequence, 'truncated', `${said}, but the last record here is ${last}`));
       else if (known !== end.hash)
         faults.set(`two ${end.sequence}`, fault(end.sequence, 'two_histories', `${said}, and it is not the one here`));
     }
@@ -167,7 +167,7 @@ function missingChains(chains: readonly LooseChain[], statements: readonly State
   const named = new Set(statements.flatMap(({ ends }) => ends.map(({ node }) => node)));
   return [...named]
     .filter((node) => !known.has(node))
-    .map((node) => of(node, fault(null, 'missing', 'statements name this chain, and it is not here')));
+    .map((node) => of(node, fault(null, 'missing', 'statements name this chain, but the export lacks it')));
 }
 
 function doubled(chains: readonly LooseChain[]): EntryFault[] {

@@ -29,7 +29,7 @@ export async function verifyAudit(exported: unknown, jwks: JSONWebKeySet | null)
   const envelope = AuditExport.extend({ records: z.array(z.unknown()) }).safeParse(exported);
   if (!envelope.success) {
     const path = envelope.error.issues[0]?.path.join('.') || 'the document';
-    const faults = [fault(null, 'malformed', `${path} is not as an audit export has it`)];
+    const faults = [fault(null, 'malformed', `${path} does not have the form of an audit export`)];
     return {
       valid: false,
       signature: 'unchecked',
@@ -79,9 +79,11 @@ function openingFaults(records: readonly AuditRecord[], sessionId: string, tenan
   const { body, sequence } = first;
   if (body.kind !== 'opened') return [fault(sequence, 'not_opened', 'the first record does not open it'), ...faults];
   if (body.session_id !== sessionId || body.tenant !== tenant)
-    faults.push(fault(sequence, 'wrong_session', 'the session that was opened is not the one of the export'));
+    faults.push(fault(sequence, 'wrong_session', 'the first record opens another session than that of the export'));
   if ((body.source === 'seal') !== (body.public_key !== null))
-    faults.push(fault(sequence, 'wrong_key', 'an attested session has the key of its agent, no other has one'));
+    faults.push(
+      fault(sequence, 'wrong_key', 'expected the key of an agent in an attested session, and none in any other'),
+    );
   return faults;
 }
 
@@ -90,12 +92,18 @@ function headFaults(head: AuditHead, records: readonly AuditRecord[], sessionId:
     return [fault(head.sequence, 'wrong_session', 'the head was signed for another session')];
   const last = records.reduce((most, { sequence }) => Math.max(most, sequence), 0);
   if (last < head.sequence)
-    return [fault(head.sequence, 'truncated', `the signed head is record ${head.sequence}, the last here ${last}`)];
+    return [
+      fault(
+        head.sequence,
+        'truncated',
+        `the signed head is record ${head.sequence}, but the last record here is ${last}`,
+      ),
+    ];
   if (last > head.sequence)
     return [fault(last, 'inserted', `records after ${head.sequence}, where the signed head ends`)];
   const end = records.find(({ sequence }) => sequence === head.sequence);
   if (end?.hash !== head.hash)
-    return [fault(head.sequence, 'changed', 'the last record is not the one that the head was signed for')];
+    return [fault(head.sequence, 'changed', 'the last record is not the one that the head signs')];
   return [];
 }
 
