@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Unsubscribe } from '../leases.ts';
 import type { Connection } from './connection.ts';
 import type { Keys } from './keys.ts';
+import { isSharded, SlotChannels } from './slot-channels.ts';
 
 /**
  * Longest time that an append waits for a subscription. Without the subscription its reply may be found only by
@@ -11,9 +12,6 @@ const SETTLE_MS = 500;
 /** How often the connection is tested, and how long the answer may take before the connection is renewed. */
 const PROBE_EVERY_MS = 2_000;
 const ANSWER_WITHIN_MS = 4_000;
-/** Delay before a refused subscription is repeated: a slot that moves to another server may refuse it. */
-const REPEAT_MS = 100;
-
 type Receive = (message: Buffer) => void;
 
 interface Listening {
@@ -27,12 +25,6 @@ interface Listening {
 }
 
 /**
- * Whether a channel belongs to one slot of a Cluster, where only the server of that slot carries its messages (sharded
- * pub/sub).
- */
-const isSharded = (channel: string): boolean => channel.startsWith('{');
-
-/**
  * Pub/sub. A published message only shortens a wait; losing one costs a poll. Each channel has one subscription, shared
  * by all listeners, and subscriptions are made again after a reconnect.
  */
@@ -43,8 +35,14 @@ export class PubSub {
   readonly #warn: (warning: string) => void;
   readonly #listeners = new Map<string, Map<Receive, () => void>>();
   readonly #probe: NodeJS.Timeout;
+  readonly #slots: SlotChannels;
   #probing = false;
-  #isClosed = false;
+  /** True while a gap in plain channels ends. */
+  #isEnding = false;
+  /** True when another gap came meanwhile. */
+  #hasAnother = false;
+  /** Resolves when commands are answered again; null when they are. */
+  #answering: Promise<void> | null = null;
   #pending = 0;
   #settled: Promise<void> | null = null;
 
@@ -59,15 +57,20 @@ export class PubSub {
     this.#commands = commands;
     this.#keys = keys;
     this.#warn = warn;
+    this.#slots = new SlotChannels(connection, warn);
     this.#probe = setInterval(() => this.#look(), PROBE_EVERY_MS).unref();
     for (const event of ['messageBuffer', 'smessageBuffer']) {
       connection.on(event, (channel: Buffer, message: Buffer) => {
         this.#pass(channel.toString('utf8'), message);
       });
     }
+    connection.on('close', () => this.#slots.lost());
+    // The Cluster client names the server whose subscriptions ended; for other servers it names none.
+    connection.on('-node', (_: unknown, server?: string) => {
+      if (server !== undefined) this.#slots.lost(server);
+    });
     // A Cluster moves its subscriptions to another node when their node leaves, or when slots move.
-    for (const event of ['ready', '+node', '-node', 'subscribersReady'])
-      connection.on(event, () => void this.#afterGap());
+    for (const event of ['ready', '+node', '-node', 'subscribersReady']) connection.on(event, () => this.#afterGap());
   }
 
   /** A message that cannot be read counts as lost: no client that may publish can end this process. */
@@ -82,7 +85,7 @@ export class PubSub {
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#slots.close();
     clearInterval(this.#probe);
   }
 
@@ -113,29 +116,42 @@ export class PubSub {
   }
 
   /**
-   * Calls `missed` after a gap. The client library requests the earlier channels first, so they are subscribed again
-   * once this call is answered. It does not repeat a request for a channel of a slot that the server refuses, as one
-   * that is just back may do: those channels are requested here until they are in place.
+   * Calls `missed` after a gap: for plain channels once, and for channels of slots once for each server that was lost. Each
+   * server ends its gap by itself, and events that come while a gap ends belong to it.
    */
-  async #afterGap(): Promise<void> {
+  #afterGap(): void {
     if (this.#listeners.size === 0 || this.#connection.status !== 'ready') return;
-    try {
-      await this.#answers();
-    } catch (error) {
-      this.#warn(`subscription failed: ${String(error)}`);
-    }
-    const { promise: answering, resolve } = Promise.withResolvers<void>();
-    if (this.#commands.status === 'ready') resolve();
-    else this.#commands.once('ready', () => resolve());
-    await answering;
-    const late = new Set([...this.#listeners.keys()].filter(isSharded));
-    const restored = [...late].map(async (channel) => {
-      await this.#subscribeInSlot(channel, true);
-      if (!late.delete(channel)) this.#missedOn([channel]);
+    this.#slots.restore(async (channels) => {
+      await this.#answered();
+      this.#missedOn(channels);
     });
-    await Promise.race([Promise.all(restored), pause(SETTLE_MS, undefined, { ref: false })]);
-    late.clear();
-    this.#missedOn([...this.#listeners.keys()]);
+    this.#hasAnother = this.#isEnding;
+    if (!this.#isEnding) void this.#endGap();
+  }
+
+  /** The client library requests the earlier plain channels first, so they are subscribed again once this call is answered. */
+  async #endGap(): Promise<void> {
+    this.#isEnding = true;
+    do {
+      this.#hasAnother = false;
+      try {
+        await this.#connection.subscribe(this.#keys.alive);
+      } catch (error) {
+        this.#warn(`subscription failed: ${String(error)}`);
+      }
+      await this.#answered();
+    } while (this.#hasAnother);
+    this.#isEnding = false;
+    this.#missedOn([...this.#listeners.keys()].filter((channel) => !isSharded(channel)));
+  }
+
+  /** Resolves when commands are answered: listeners look for what they missed. */
+  async #answered(): Promise<void> {
+    if (this.#commands.status === 'ready') return;
+    this.#answering ??= new Promise<void>((resolve) => this.#commands.once('ready', () => resolve())).then(() => {
+      this.#answering = null;
+    });
+    await this.#answering;
   }
 
   #missedOn(channels: readonly string[]): void {
@@ -178,29 +194,12 @@ export class PubSub {
     this.#missedOn(channels);
   }
 
-  async #subscribe(channel: string): Promise<void> {
-    if (isSharded(channel)) await this.#subscribeInSlot(channel, false);
-    else await this.#connection.subscribe(channel);
-  }
-
-  /** Subscribes to a channel of a slot, again and again until the server accepts it. `isKnown`: it was requested before. */
-  async #subscribeInSlot(channel: string, isKnown: boolean): Promise<void> {
-    const isOver = (): boolean => this.#isClosed || !this.#listeners.has(channel);
-    for (let tries = 0; !isOver(); tries += 1) {
-      try {
-        // The library keeps every request, also a refused one: without this it would keep the channel many times.
-        if (isKnown || tries > 0) await this.#connection.sunsubscribe(channel);
-        if (!isOver()) await this.#connection.ssubscribe(channel);
-        return;
-      } catch (error) {
-        if (tries === 0) this.#warn(`subscription failed and is repeated: ${String(error)}`);
-        await pause(REPEAT_MS, undefined, { ref: false });
-      }
-    }
+  #subscribe(channel: string): Promise<unknown> {
+    return isSharded(channel) ? this.#slots.subscribe(channel) : this.#connection.subscribe(channel);
   }
 
   #unsubscribe(channel: string): Promise<unknown> {
-    return isSharded(channel) ? this.#connection.sunsubscribe(channel) : this.#connection.unsubscribe(channel);
+    return isSharded(channel) ? this.#slots.unsubscribe(channel) : this.#connection.unsubscribe(channel);
   }
 
   #change(done: Promise<unknown>, awaited: boolean): void {
