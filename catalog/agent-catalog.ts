@@ -3,6 +3,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Collection, Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
+import { counted } from '../runtime/kit/counted.ts';
 import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 import type { Random } from '../runtime/random.ts';
 import { AGENT_EVENTS, AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
@@ -170,7 +171,7 @@ function quotaInsert(
     const { tenant, subject } = identity;
     return queues.run(JSON.stringify([tenant, subject]), async () => {
       if ((await countOf(agents, identity)) < most) return agents.insert(record);
-      const rule = `at most ${most} agents of this user (tier ${identity.tier})`;
+      const rule = `at most ${counted(most, 'agent')} of this user (tier ${identity.tier})`;
       return new SvcError('limit_reached', `${rule}; delete one first`, { field: 'agents' });
     });
   };

@@ -2,6 +2,7 @@ import type { NodeRateLimits } from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { counted } from '../runtime/kit/counted.ts';
 import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 import type { Principal, RunningLimits, StartedKind } from './api.ts';
 import { countBound, type OverridesOf, type RunningCounts, subjectKey } from './rate-bounds.ts';
@@ -56,7 +57,7 @@ export async function openRunningLimits(parts: Parts): Promise<RunningLimits & R
     await sweep(parts, starts, tenant, whose);
     if ((await running()) <= bound) return;
     await starts.delete(tenant, id);
-    const rule = `at most ${bound} executions may run at once`;
+    const rule = `at most ${counted(bound, 'execution')} may run at once`;
     const context = { field: 'concurrent_executions', retryAfterMs: RETRY_AFTER_MS };
     throw new SvcError('rate_limited', `${rule}; wait for one to end.`, context);
   }

@@ -7,6 +7,7 @@ import { asSpan } from '../runtime/calls/calls-of-effect.ts';
 import { defineEffect, type EffectContext, type EffectHandler, HandlerWaits } from '../runtime/effect.ts';
 import type { TargetGates, TargetHealth } from '../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../runtime/errors.ts';
+import { counted } from '../runtime/kit/counted.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { SpanAttributes } from '../runtime/tracing/spans.ts';
 import type { TierLimits } from '../security/api.ts';
@@ -206,7 +207,7 @@ async function takeLimits(parts: ToolEffectParts, tenant: string, { tool, subjec
     const taken = await parts.rateLimits.take(tenant, bounds);
     if (!taken.taken) {
       const { limit, windowMs } = taken.broken;
-      throw exceeded(`${tool}: ${limit} calls in ${windowMs / 1_000} s are allowed`, taken.retryAfterMs);
+      throw exceeded(`${tool}: at most ${counted(limit, 'call')} in ${windowMs / 1_000} s`, taken.retryAfterMs);
     }
   }
   try {

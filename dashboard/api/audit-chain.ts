@@ -1,5 +1,6 @@
 import canonicalize from 'canonicalize';
 import type { SvcClient } from '../../clients/typescript/gen/operations.ts';
+import { counted } from '../parts/format.ts';
 
 export type AuditChain = Awaited<ReturnType<SvcClient['sealSessions']['audit']>>;
 export type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
@@ -81,7 +82,10 @@ export async function checkChain({ records, head, session_id }: AuditChain, keys
   if (signed === null) return { isWhole: false, text: 'broken: no node has signed its head' };
   const isOfIt = signed.session_id === session_id && signed.sequence === records.length && signed.hash === previous;
   return isOfIt
-    ? { isWhole: true, text: `${records.length} records, checked here against the node’s signature` }
+    ? {
+        isWhole: true,
+        text: `${counted(records.length, 'record', 'records')}, checked here against the node’s signature`,
+      }
     : { isWhole: false, text: 'broken: records are missing at its end' };
 }
 

@@ -1,4 +1,5 @@
 import type { AuditRecord, SvcClient } from '../../clients/typescript/gen/operations.ts';
+import { counted } from '../parts/format.ts';
 import { brokenLink, type ChainCheck, type ChainEnd, NO_RECORD, signedBy, uncheckable } from './audit-chain.ts';
 import { api } from './queries.ts';
 
@@ -60,7 +61,10 @@ function checkEnds(ends: readonly StatedEnd[], records: readonly AuditRecord[], 
   }
   if (ends.length === 0) return { isWhole: false, text: 'broken: no node has signed its end' };
   const signed = Math.max(...ends.map(({ sequence }) => sequence));
-  return { isWhole: true, text: `${records.length} records, checked here; signed up to record ${signed}` };
+  return {
+    isWhole: true,
+    text: `${counted(records.length, 'record', 'records')}, checked here; signed up to record ${signed}`,
+  };
 }
 
 /** A sequence and a hash in signed content; null when they are not there. */

@@ -1,6 +1,6 @@
 import { type ChangeObject, diffLines } from 'diff';
 import { type ReactNode, useMemo, useState } from 'react';
-import { formatCount, plainText } from './format.ts';
+import { counted, formatCount, plainText } from './format.ts';
 
 /** A comparison may take this long: texts without a line in common would hold the page up for minutes. */
 const MOST_MS = 500;
@@ -85,7 +85,7 @@ function linesOf(before: string, after: string): readonly Line[] | null {
     const hidden = texts.length - head.length - tail.length;
     return [
       ...head.map((text): Line => ({ sign: ' ', text: shown(text) })),
-      { sign: '…', text: `${formatCount(hidden)} equal lines` },
+      { sign: '…', text: counted(hidden, 'equal line', 'equal lines') },
       ...tail.map((text): Line => ({ sign: ' ', text: shown(text) })),
     ];
   });

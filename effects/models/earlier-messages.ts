@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import { type ModelInput, ModelMessage } from './call.ts';
 
 /** Longer conversations go to Blobs if the caller keeps them by reference. */
@@ -122,5 +123,5 @@ function head(text: string, maxBytes: number): string {
     .subarray(0, maxBytes)
     .toString('utf8')
     .replace(/\ufffd$/, '');
-  return `${kept}\n[cut: ${bytes.length - Buffer.byteLength(kept)} more bytes; ask for a part of it]`;
+  return `${kept}\n[cut: ${counted(bytes.length - Buffer.byteLength(kept), 'more byte')}; ask for a part of it]`;
 }

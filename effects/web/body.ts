@@ -1,6 +1,7 @@
 import type { Readable, Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { SvcError } from '../../runtime/errors.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 
 export interface Body {
   readonly bytes: Buffer;
@@ -95,7 +96,7 @@ export const isHtml = ({ type }: ContentType): boolean => HTML.test(type);
 /** Throws `failed_precondition` with type and size for content that is not text. */
 export function checkTextual({ type }: ContentType, size: string | undefined): void {
   if (type === '' || TEXTUAL.test(type)) return;
-  const bytes = size !== undefined && /^\d{1,15}$/.test(size) ? `${size} bytes` : 'unknown size';
+  const bytes = size !== undefined && /^\d{1,15}$/.test(size) ? counted(Number(size), 'byte') : 'unknown size';
   throw new SvcError(
     'failed_precondition',
     `binary content of type ${type.slice(0, 100)}, ${bytes}: only text can be fetched`,
@@ -108,7 +109,7 @@ export function decodeText(bytes: Buffer, content: ContentType): string {
   if (content.type === '' && marked === null && bytes.subarray(0, HEAD_BYTES).includes(0)) {
     throw new SvcError(
       'failed_precondition',
-      `binary content without a type, ${bytes.length} bytes: only text can be fetched`,
+      `binary content without a type, ${counted(bytes.length, 'byte')}: only text can be fetched`,
     );
   }
   const named = marked ?? content.charset ?? declaredCharset(bytes, content);

@@ -442,7 +442,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await page.goto(`${node.url}/audit?outcome=ok&operation=secrets.put`);
     await page.getByRole('region', { name: 'Audit' }).getByText('canary').waitFor();
     await page.getByRole('region', { name: 'Chains' }).getByRole('button', { name: 'Check here' }).first().click();
-    await page.getByText(/^\d+ records, checked here; signed up to record \d+$/).waitFor();
+    await page.getByText(/^\d+ records?, checked here; signed up to record \d+$/).waitFor();
     await page.goto(`${node.url}/audit?operation=none.such`);
     await page.getByText('No entry fits.').waitFor();
     assert.deepEqual(await tab.serious(), []);

@@ -33,7 +33,9 @@ export function fileTools(ports: FilePorts): Tool[] {
       const written = await withFile(path, () =>
         files.write(call.tenant, volumeId, inVolume, content, { byTool: true }),
       );
-      return { text: `${written.created ? 'Created' : 'Replaced'} ${path} (${written.bytes_written} bytes).` };
+      return {
+        text: `${written.created ? 'Created' : 'Replaced'} ${path} (${counted(written.bytes_written, 'byte')}).`,
+      };
     }),
 
     defineTool(fsList, async (input, call) => ({ text: await list(ports, call, directoryOf(input.path)) })),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { counted } from '../../runtime/kit/counted.ts';
 import type { Web, WebRules } from '../../usecases/ports/web.ts';
 import { defineContract, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
@@ -41,7 +42,7 @@ export function webTools(ports: WebPorts): Tool[] {
       const max_bytes = Math.min(run.limits.max_response_bytes ?? MAX_PAGE_BYTES, MAX_PAGE_BYTES);
       const request = { url, to_markdown, follow_redirects, timeout_ms: timeout_secs * 1_000, max_bytes };
       const page = await withWeb('FetchFailed', signal, () => web.fetch(request, webRules(ports, run.scope), signal));
-      return { text: page.truncated ? `${page.text}\n[cut after ${max_bytes} bytes]` : page.text };
+      return { text: page.truncated ? `${page.text}\n[cut after ${counted(max_bytes, 'byte')}]` : page.text };
     }),
   ];
 }

@@ -100,7 +100,7 @@ const ROWS: readonly Row[] = [
     reason: 'RateLimitExceeded',
     runs: 1,
     retryAfter: true,
-    before: answering(() => failing('RateLimitExceeded', '10 calls in 60 s are allowed')),
+    before: answering(() => failing('RateLimitExceeded', 'at most 10 calls in 60 s')),
     envelope: (a) => a.call(1, 'fs.read', READ),
   },
   // Judge timeout or internal error.
