@@ -1,5 +1,4 @@
 import { SvcError } from '../../runtime/errors.ts';
-import { counted } from '../../runtime/kit/counted.ts';
 import { AddressShare } from '../connection-gate.ts';
 import type { GrpcLimits } from './limits.ts';
 
@@ -24,7 +23,10 @@ export class AnonymousCalls {
     const address = peer.slice(0, Math.max(0, peer.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
     const { strangerCalls, strangerCallsInAll } = this.#limits;
     const tooMany = (most: number, where: string): SvcError =>
-      new SvcError('rate_limited', `at most ${counted(most, 'call')} without a caller at once ${where}`);
+      new SvcError(
+        'rate_limited',
+        `at most ${most} ${most === 1 ? 'call' : 'calls'} without a caller at once ${where}`,
+      );
     if ((this.#connections.get(peer) ?? 0) >= strangerCalls) throw tooMany(strangerCalls, 'on one connection');
     const share = this.#share.of(address);
     if ((this.#addresses.get(address) ?? 0) >= share) throw tooMany(share, 'from one address');
