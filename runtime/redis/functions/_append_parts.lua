@@ -15,7 +15,7 @@ local function add_entry(mail, seq, at, body, target, partition)
   redis.call('XADD', mail, int(seq) .. '-0', unpack(fields))
 end
 
--- Values of the fields `n`, `t` and `p`, nil for what an entry does not have.
+-- Values of the fields `n`, `t` and `p`; nil for a missing field.
 local function lengths_and_targets(fields)
   local lengths, targets, partitions
   for i = 5, #fields, 2 do
@@ -60,8 +60,8 @@ local function pack_around(mail, seq)
   return reach > seq and row or nil
 end
 
--- Calls `visit` with each entry behind `after`, oldest first, up to the one with `last` (nil: to the end), until it answers
--- true. The first may begin at or before `after`: a reader can stop inside a pack.
+-- Calls `visit` with each entry after `after`, oldest first, up to the one with `last` (nil: to the end), until it returns
+-- true. The first entry may begin at or before `after`, because a reader can stop inside a pack.
 local function each_entry(mail, after, last, visit)
   local from, stop = after + 1, last and int(last) or '+'
   while true do
@@ -78,9 +78,9 @@ local function each_entry(mail, after, last, visit)
   end
 end
 
--- At least `limit` (text) messages behind `after`, in whole entries; fewer when fewer exist or they are large; with
--- `last` all up to that one. As {of each entry: number of its first message, at, lengths or '', partitions or '',
--- body}: it may begin before `after + 1` and end behind `last`. Empty when none waits.
+-- At least `limit` (text) messages after `after`, in whole entries; fewer when fewer exist or they are large; with
+-- `last` all up to that one. Returns, for each entry: number of its first message, at, lengths or '', partitions or '',
+-- body. The first may begin before `after + 1`, the last may end after `last`. Empty when no message waits.
 local function entries_behind(mail, after, limit, last)
   if limit == '0' then return {} end
   local flat, n, found, bytes, most = {}, 1, 0, 0, tonumber(limit)
@@ -95,7 +95,7 @@ local function entries_behind(mail, after, limit, last)
   return flat
 end
 
--- How many client messages of each address stand behind `after`, up to `last` (nil: to the end).
+-- Number of client messages of each address after `after`, up to `last` (nil: to the end).
 local function count_targets(mail, after, last, counts)
   each_entry(mail, after, last, function(row)
     local seq, _, targets = number_of(row) - 1, lengths_and_targets(row[2])
@@ -142,11 +142,11 @@ local function depths_of(mail, depths, m, cursor, tail, bound, more, packs)
   return waiting_of, held_of, counted
 end
 
--- Field `bell` of meta names whom to wake at the next entry, as `node\nlog`; it is empty once that was done.
+-- Field `bell` of meta has the node and the log to wake at the next entry, as `node\nlog`; it is empty after the wake-up.
 -- A wake-up carries the entries, unless they are large, so that its receiver needs no poll. `send_bells` publishes one
--- message a node: for each log `log\t first seq\t at\t body length\t ...` and a newline each, of a pack
--- `log\t first seq\t at\t =lengths\t bytes`, then an empty line, then the bodies in a row (lengths in bytes). Of a log that
--- partitions share `@partitions` stands in front of the lengths.
+-- message for each node: a line for each log, `log\t first seq\t at\t body length\t ...` or, for a pack,
+-- `log\t first seq\t at\t =lengths\t bytes`, then an empty line, then the bodies in a row (lengths in bytes). For a log that
+-- partitions share, `@partitions` comes before the lengths.
 local BELL_BYTES, PACK_BYTES = 16384, 262144
 
 local function bell_of(bells, bell)

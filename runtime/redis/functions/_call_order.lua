@@ -1,5 +1,5 @@
 -- Calls that neither a lease nor an attempt fences are applied in the order in which their process made them. A call that
--- arrives twice, or after a later one, is not applied: a client library may repeat a call, and a network may deliver it late.
+-- arrives twice, or after a later one, is dropped: a client library may repeat a call, and a network may deliver it late.
 
 -- Above this number of callers, those that have been silent for CALLER_MS are removed.
 local CALLERS, CALLER_MS = 64, 3600000

@@ -1,7 +1,7 @@
 -- The parts of `commit` that write one kind of change each; see commit.lua for the groups they read.
 
--- Where each group's arguments begin and end, of the log and of each partition in turn, and the index behind the section. A tag
--- `@` begins the groups of a partition.
+-- Indexes of each group's first and last argument, for the log and for each partition in turn, and the index after the section.
+-- A tag `@` begins the groups of a partition.
 local function groups_of(args, a)
   local parts = { { from = {}, to = {} } }
   while args[a] ~= '.' do
@@ -27,7 +27,7 @@ local function event_tails(key, args, from, to)
   return tails
 end
 
--- Most bytes of events that a notice carries. A replica gets them twice.
+-- Maximum bytes of events in a notice. A replica gets them twice.
 local MOST_CARRIED = 4096
 
 -- The notice of an append: the number of its last event; with short events also their lengths and the events, in lines (history.ts).
@@ -41,7 +41,7 @@ local function news_of(tail, args, from, n)
   return tail .. '\n' .. table.concat(lengths, ',') .. '\n' .. table.concat(args, '', from, from + n - 1)
 end
 
--- keys[k] has event tails, the streams follow in the order of the group.
+-- keys[k] is the key of the event tails; those of the streams follow in the order of the group.
 local function write_events(keys, k, args, from, to, prefix, tails)
   local stream, i = k + 1, from
   while i <= to do
@@ -64,7 +64,7 @@ local function set_timers(timers, bodies, args, from, to, now)
   variadic('HSET', bodies, texts, 1, #texts)
 end
 
--- Rows of effects; effects.lua says what is in them.
+-- Rows of effects; effects.lua describes their fields.
 local ROW = '^(%l+)\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$'
 
 local function read_row(key, id)
@@ -78,7 +78,7 @@ local function running(row, attempt)
   return row ~= nil and row.status == 'started' and row.attempt == tonumber(attempt)
 end
 
--- Rows as effects.lua reads them; a runner that is named has started it with this very commit.
+-- Writes rows in the form of effects.lua; a runner that is named has started the effect with this commit.
 local function open_effects(effects, bodies, args, from, to, now)
   local rows, texts = {}, {}
   for i = from, to, 5 do
@@ -110,7 +110,7 @@ end
 -- Results handled beside the mailbox while the cursor stands still (journal-position.ts).
 local MOST_BESIDE = 9999
 
--- How many results were handled beside the mailbox at `cursor`. Field `beside` of meta is `cursor-count`; of another cursor it means 0.
+-- Number of results handled beside the mailbox at `cursor`. Field `beside` of meta is `cursor-count`; for another cursor it means 0.
 local function beside_at(field, cursor)
   local at, count = string.match(field or '', '^(%d+)%-(%d+)$')
   return tonumber(at) == cursor and tonumber(count) or 0
@@ -137,7 +137,7 @@ local function lower_depths(depths, at, args, from, to, set)
   end
 end
 
--- Lowers the counts of what this commit handled; ends counting when half of the bound is left (depths_of).
+-- Lowers the counts by the messages that this commit handled; ends counting when half of the bound is free (depths_of).
 local function lower_counts(mail, depths, after, upto, tail, bound, set)
   if tail - upto <= bound / 2 then
     redis.call('UNLINK', depths)

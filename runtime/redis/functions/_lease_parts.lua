@@ -6,8 +6,8 @@ local WIDE = '.................................................................'
 -- for ASKED_MS is removed, and at most MOST_CALLERS are kept.
 local MOST_CALLERS, ASKED_MS = 64, 3600000
 
--- Whether a call is not newer than the last one of its process: it is a copy that comes late. It would get the lease, once that is given
--- back, for a process that does not know of it.
+-- Whether a call is not newer than the last one of its process, so that it is a late copy. It could get a released lease for a process
+-- that does not know of it.
 local function is_behind(noted, asked)
   for caller, last in string.gmatch(noted or '', '(%S+) (%d+) %d+') do
     if caller == asked.caller then return tonumber(last) >= tonumber(asked.number) end

@@ -1,4 +1,4 @@
--- What a commit changes in one partition: its keys, its checks, its writes; see commit.lua for the groups it reads.
+-- The changes of a commit in one partition: keys, checks, writes; see commit.lua for the groups.
 
 -- Assigns names to the keys of a part, which begin at `k`; returns the index behind them.
 local function name_keys(part, keys, args, k)
@@ -19,7 +19,7 @@ local function name_keys(part, keys, args, k)
   return k
 end
 
--- Checks what must hold before anything is written. Returns nil, or the answer for a condition that does not hold.
+-- Checks all conditions before the first write. Returns nil, or the answer for the condition that does not hold.
 local function check_part(part, keys, args)
   if part.from.q and not all_running(part.effects, args, part.from.q, part.to.q) then return 2 end
   if part.from.e then
@@ -61,7 +61,7 @@ local function write_sends(part, args, mail, tail, now, shares, closed)
   return tail, owed > 0
 end
 
--- Postponed messages: their actors load slowly. They wait here under the numbers that they had in the log.
+-- Writes postponed messages, whose actors load slowly. They keep the numbers that they had in the log.
 local function write_postponed(key, args, from, to)
   if from.u then
     for i = from.u, to.u do redis.call('XDEL', key, args[i] .. '-0') end

@@ -1,4 +1,4 @@
--- Shared by every function of the library: the loader puts this file in front of them.
+-- Shared by all functions of the library: the loader puts this file before them.
 -- One call serves many partitions, each by a section: a run of KEYS and ARGV of its own. ARGV[1] is the number of sections, ARGV[2] the
 -- prefix of keys and channels; where logs share slots, a tab and the slot tag of the call's logs follow it (runtime/redis/keys.ts), and
 -- functions read it without the tag. The answer has one element for each section.
@@ -34,7 +34,7 @@ local function publish(prefix, channel, message)
   end
 end
 
--- The time of the call that runs, asked once in each call.
+-- The time of the running call, read once per call.
 local call_at = nil
 
 local function now_ms()
@@ -100,7 +100,7 @@ local function wrote(key, field, now)
   if now < back_at + math.max(lease_term, DEFAULT_TERM_MS) then written[key .. '\n' .. field] = true end
 end
 
--- When a lease or claim expires. `gone`: when the outage began, where the caller knows that better.
+-- Expiry of a lease or claim. `gone`: start of the outage, where the caller knows it better.
 local function due_of(key, field, due, now, gone)
   local away = is_silent(now)
   local went, back = away and (heard_at or 0) or gone_at, away and now or back_at

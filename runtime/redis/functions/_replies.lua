@@ -1,7 +1,7 @@
 -- Replies of a commit to the clients that wait for them.
 
 -- Publishes replies, and keeps them for REPLIES_MS at most for clients that missed the publication: a stream by the commit's last
--- number. Its end is set when it is REARM_MS nearer, and not with each commit: each setting is in the append-only file.
+-- number. Its expiry is renewed after REARM_MS, not with each commit, because each renewal is in the append-only file.
 local REPLIES_MS, REARM_MS, MOST_REPLIES = 120000, 15000, 4096
 
 local function keep_replies(replies, upto, args, from, to, prefix)
@@ -9,7 +9,7 @@ local function keep_replies(replies, upto, args, from, to, prefix)
     redis.call('XADD', replies, 'MAXLEN', '~', MOST_REPLIES, int(upto) .. '-*', 'p', args[i + 1])
     publish(prefix, 'reply:' .. args[i], args[i + 1])
   end
-  -- A new stream has no end yet.
+  -- A new stream has no expiry yet.
   if redis.call('PTTL', replies) <= REPLIES_MS - REARM_MS then redis.call('PEXPIRE', replies, REPLIES_MS) end
 end
 

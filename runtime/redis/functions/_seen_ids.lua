@@ -4,7 +4,7 @@
 -- kept until the same happens again or for GENERATION_MS; while one of its messages waits, for WAITING_MS.
 local GENERATION_MS, GENERATION_IDS = 60000, 4096
 local WAITING_MS = 3600000
--- At this number the generation becomes the older one even while messages of the older one wait, so that one call does not take long.
+-- At this number the generation becomes the older one even while messages of the older one wait, which bounds the time of a call.
 local MOST_IDS = 65536
 
 -- Makes the current generation of seen ids the older one. Meta keeps all its other fields except the counts of waiting messages that

@@ -1,4 +1,4 @@
--- Appends client messages to mailboxes; drops ids seen before, refuses beyond an actor's bound.
+-- Appends client messages to mailboxes. Drops messages with a known id, refuses those above an actor's bound.
 -- KEYS  a section: meta, mail, older seen ids, depths, held
 -- ARGV  a section: bound, 1 (packs may be written) | 0, when it was sent first (this server's clock, never ahead of it), n,
 --         then n times: seen field of the id, address of the actor, body
@@ -73,7 +73,7 @@ register('append', function(keys, args)
   return results
 end)
 
--- Client messages that wait for one address.
+-- Counts the client messages that wait for one address.
 -- KEYS  a section: meta, mail, held
 -- ARGV  a section: address
 -- returns a section: count

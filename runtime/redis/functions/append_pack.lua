@@ -1,4 +1,4 @@
--- Appends a pack: fresh messages of one writer, whose ids no other process knows. Writer and number identify a pack.
+-- Appends a pack: new messages of one writer, whose ids no other process knows. Writer and number identify a pack.
 -- A writer numbers its packs of one partition 1, 2, 3 … and sends them in this order; only the next number is taken, so a
 -- copy changes nothing, whenever it arrives. After a writer is closed none of its packs is accepted, so messages that were not
 -- written may be appended in another way.
@@ -8,7 +8,7 @@
 -- Longest time from the sending of a pack to its arrival. Marks live much longer, so a late copy always finds the mark of its writer.
 local LATE_MS, MARK_MS, SWEEP_MS = 60000, 3600000, 60000
 
--- Removes the marks of writers that have been silent for so long that a copy of their packs would be refused as late.
+-- Removes the marks of writers that have sent nothing for so long that a copy of their packs would be refused as late.
 local function sweep_marks(meta, now)
   local names, old = redis.call('HKEYS', meta), {}
   for i = 1, #names do
@@ -24,8 +24,8 @@ local function close(meta, writer, number, now)
   redis.call('HSET', meta, writer, int(number) .. ' closed ' .. int(now))
 end
 
--- Whether every actor that the pack is for stays within the bound; returns their new counts. `held_key` returns key `held` of
--- the partition of each.
+-- The new counts of the pack's actors, or nil when one of them would exceed the bound. `held_key` returns key `held` of the partition of
+-- each.
 local function counts_within(targets, waiting_of, held_of, held_key, bound)
   local counts, i = {}, 0
   for target in string.gmatch(targets, '[^\n]+') do
@@ -47,7 +47,7 @@ local function append_pack(keys, k, args, a, prefix, now, bells)
   local meta, mail, depths, partitions = keys[k], keys[k + 1], keys[k + 2], args[a + 8]
   local writer, number, bound, n = '~' .. args[a], tonumber(args[a + 1]), tonumber(args[a + 3]), tonumber(args[a + 4])
   local m = redis.call('HMGET', meta, 'tail', 'cursor', 'bell', 'counted', 'held', writer, 'marks_at', 'log', 'open')
-  -- What was written before its partition began to share a log, or before the log was closed, is known all the same.
+  -- Also finds packs that were written before their partition began to share a log, or before the log was closed.
   local moved = m[8] and m[8] ~= '' and box_of(prefix, meta, mail, depths, m[8]).log
   if partitions ~= '' and m[9] ~= '1' then moved = '' end
   local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)

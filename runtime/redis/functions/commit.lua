@@ -1,4 +1,4 @@
--- Writes all that one batch of turns changed, or nothing (K3).
+-- Writes all changes of one batch of turns, or none (K3).
 -- KEYS  a section: of the log meta, mail, journal, depths, replies; then of each partition that the commit changes (a
 --       partition's own log has one, itself) meta, states, held;
 --       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o or s: outbox; with w or u: postponed;
@@ -20,13 +20,13 @@
 --         f effects opened: id, runner or '', ttlMs, end of its row, body      x effects cancelled: id
 --         q effects whose results this commit handled beside the mailbox: id, attempt
 --         w messages postponed: number, append time, body        u numbers of those that this commit handled or dropped
--- returns a section: 0 (fenced) | 2 (unsettled, or a closed log whose partitions others have taken) | {at, partitions that owe something, `,`-separated, results beside the mailbox
---         at upTo, entries (entries_behind)}
+-- returns a section: 0 (fenced) | 2 (unsettled, or a closed log whose partitions others have taken) |
+--         {at, partitions that owe messages, `,`-separated, results beside the mailbox at upTo, entries (entries_behind)}
 
 -- An id is a process in ID_CHARS characters and the number of its call.
 local ID_CHARS = 12
 
--- Whether the process has made a later commit since. A late copy of a commit that moves no cursor would otherwise be applied again.
+-- Whether the process has made a later commit. Without this check a late copy of a commit that moves no cursor would be applied again.
 local function is_behind(last, id)
   if not last or string.sub(last, 1, ID_CHARS) ~= string.sub(id, 1, ID_CHARS) then return false end
   return tonumber(string.sub(id, ID_CHARS + 1)) < tonumber(string.match(last, '^%d+', ID_CHARS + 1))

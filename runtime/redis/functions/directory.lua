@@ -1,8 +1,9 @@
--- Where actors live that are not at home. One function, so that the calls of a process stay in their order.
+-- Sets and removes the partitions of actors that do not live in their home partition. One function for both, so that the calls of a
+-- process stay in order.
 -- KEYS  a section: directory, calls of each process (_call_order.lua)
 -- ARGV  a section: place | unplace, address, partition, caller, number of its call
--- returns a section: place: the partition where it lives: set if absent | unplace: 1 (removed: it said what its remover
---         looked at) | 0 (there is none, or it names another partition) | -1 (late)
+-- returns a section: place: its partition, set by this call if there was none | unplace: 1 (removed) |
+--         0 (there is none, or it names another partition) | -1 (late)
 register('directory', function(keys, args)
   local now, results = now_ms(), {}
   for s = 1, tonumber(args[1]) do

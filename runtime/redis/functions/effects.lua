@@ -1,4 +1,4 @@
--- The record of an effect decides who runs it and whose result counts (E1, E2).
+-- Claims, renews, reopens and ends effects. The row of an effect decides which runner may run it and which result counts (E1, E2).
 -- A row is `status\nattempt\nuntil\nrunner\nmode\nqueue\naddress\nclaims\nfairness key\nlast error`; status is open or started
 -- (_commit_parts.lua reads it); claims are the ids of the last tries to start an attempt, newest first, empty before the first;
 -- the last error is `CODE MESSAGE` of the last attempt that failed. The last three may be absent.
@@ -9,7 +9,7 @@ local function write_row(key, id, status, attempt, due, runner, rest)
   wrote(key, id, now_ms())
 end
 
--- mode, queue and address; the ids of claims; the fairness key with the last error behind it. Empty for none.
+-- Mode, queue and address; the ids of claims; the fairness key and the last error. Empty for missing ones.
 local function split_rest(rest)
   return string.match(rest, '^([^\n]*\n[^\n]*\n[^\n]*)\n?([^\n]*)\n?(.*)$')
 end
@@ -19,7 +19,7 @@ local function with_error(rest, line)
   return table.concat({ what, known, string.match(behind, '^[^\n]*'), line }, '\n')
 end
 
--- `node/incarnation` of one node, two lives: the earlier one has ended.
+-- Whether `claimer` is a later incarnation of the runner's node (`node/incarnation`), so that the runner has ended.
 local function later_life(runner, claimer)
   return runner ~= claimer and string.match(runner, '^(.*)/') == string.match(claimer, '^(.*)/')
 end
@@ -66,7 +66,8 @@ local function claim_section(keys, k, id, claimer, ttl, over, claim, now)
   return { 'claimed', row.attempt, redis.call('HGET', keys[k + 1], id) }
 end
 
--- ARGV  a section: id, runner, ttlMs, over (a runner that is dead, or ''), claim (the id of this try, or '')
+-- Claims an effect for a runner, which starts its next attempt.
+-- ARGV  a section: id, runner, ttlMs, over (a dead runner, or ''), claim (the id of this try, or '')
 -- returns a section: {'claimed' | 'in_doubt', attempt, body} | {'busy', ms, runner or '', mode} | {'gone'}
 register('claim_effect', function(keys, args)
   local now = now_ms()
@@ -75,6 +76,7 @@ register('claim_effect', function(keys, args)
   end)
 end)
 
+-- Extends the claim of a running attempt.
 -- ARGV  a section: id, attempt, ttlMs
 -- returns a section: 1 | 0 (not running at this attempt)
 register('keep_effect', function(keys, args)
@@ -87,6 +89,7 @@ register('keep_effect', function(keys, args)
   end)
 end, { 'allow-oom' })
 
+-- Ends an attempt without a result, so that the next one can be claimed after the delay.
 -- ARGV  a section: id, attempt, delayMs, runner (only an attempt of this runner; '': of any), error ('' keeps the last one)
 -- returns a section: 1 | 0 (not running at this attempt)
 register('reopen_effect', function(keys, args)

@@ -1,4 +1,4 @@
--- Facts about the store as a whole.
+-- Stores a fact about the store as a whole under its name.
 -- KEYS  a section: facts, calls of each process (_call_order.lua)
 -- ARGV  a section: name, value, caller, number of its call
 -- returns a section: 1 | -1 (late)

@@ -1,5 +1,5 @@
 -- Removes ended actors whose records are still those that the caller read. The node that serves the partition may have them in memory:
--- what it writes of them is stored again, and archived again.
+-- if it writes them, they are stored and archived again.
 -- KEYS  a section: states, event tails, then the event stream of each address
 -- ARGV  a section: n, then n times: address, SHA-1 of its record
 -- returns a section: n times 1 (removed) | 0

@@ -32,7 +32,7 @@ local function acquire_section(keys, k, name, node, grant, ttl, over, asked, pre
   lease_term = ttl
   wrote(meta, '', now)
   local first = redis.call('ZRANGE', timers, 0, 0, 'WITHSCORES')
-  -- A partition without actors and without open effects holds nothing that a return to an older state could have brought back.
+  -- Without actors and open effects there is no data that a return to an older state could have brought back.
   local process = server_process()
   local vouched = (process == '' or m[6] == process) and 1 or 0
   if vouched == 0 and redis.call('HLEN', keys[k + 2]) == 0 and redis.call('HLEN', keys[k + 3]) == 0 then
@@ -55,6 +55,7 @@ register('acquire', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- Extends a lease.
 -- ARGV  a section: fence, ttlMs, server life at the grant or ''
 -- returns a section: 1 (extended) | 0 (lost, or a server of another life granted it)
 register('renew', function(keys, args)
@@ -72,8 +73,8 @@ register('renew', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- The holder has checked the partition: actors that the archive has as ended are closed, so effects may be claimed. For an adopted log this
--- holds for all its partitions that no other holder has taken since; they are not checked again.
+-- Notes that the holder has checked the partition: actors that the archive has as ended are closed, so effects may be claimed. For an
+-- adopted log this holds for all its partitions that no other holder has taken since; they are not checked again.
 -- ARGV  a section: fence, server life at the grant or ''
 -- returns a section: 1 | 0 (not held, or a server of another life granted it, which was not looked through)
 register('vouch', function(keys, args)
@@ -108,6 +109,7 @@ register('came_back', function(keys, args)
   return results
 end, { 'no-writes' })
 
+-- Gives a lease back.
 -- ARGV  a section: fence
 -- returns a section: 1 (given back) | 0 (was not held)
 register('release', function(keys, args)

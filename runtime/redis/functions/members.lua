@@ -20,7 +20,7 @@ local function forget_old(key, now)
   end
 end
 
--- When an outage began that this server does not remember: the live nodes had renewed within one term of the latest renewal.
+-- Start of an outage that this server does not remember: the live nodes had renewed within one term of the latest renewal.
 local function gone_at_of(key, rows)
   local last = 0
   for i = 1, #rows, 2 do
@@ -60,6 +60,7 @@ local function settle_due(key, due, version, now)
   redis.call('INCR', version)
 end
 
+-- Writes or extends the lease of a node, with its card (its description for the other nodes).
 -- ARGV  a section: node, incarnation, card, ttlMs, first (1 | 0), caller, number of its call
 -- returns a section: 1 | 0 (the lease is not this life's any more) | -1 (late)
 register('announce', function(keys, args)
@@ -105,6 +106,7 @@ register('extend', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- Ends the lease of a node that leaves.
 -- ARGV  a section: node, incarnation, caller, number of its call
 -- returns a section: 1 (ended) | 0 (that life does not hold it) | -1 (late)
 register('retire', function(keys, args)
@@ -125,6 +127,7 @@ register('retire', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- Reads the live nodes.
 -- ARGV  a section: ttlMs of the caller's own lease, for a server that has not seen one since it was started
 -- returns a section: node, incarnation, card, remaining ms of each whose lease has not run out
 register('members', function(keys, args)
@@ -143,7 +146,7 @@ local function soonest_of(due, node, now)
   return first[i] and int(math.max(0, tonumber(first[i + 1]) - now)) or ''
 end
 
--- The live nodes, at the same cost for any number of them while the version is the known one. All rows are read when the version has
+-- Reads the live nodes, at a cost that does not depend on their number while the version is the known one. All rows are read when the version has
 -- changed, when a lease expired, and while nodes are alive whose programs do not maintain `due`. Another life of the server has another
 -- version, because it may have lost changes.
 -- ARGV  a section: ttlMs of the caller's own lease, node, version it knows

@@ -1,5 +1,5 @@
 -- Counters that all nodes share (runtime/rate-limits.ts): fixed windows by this server's clock.
--- KEYS  a section: one a bound: a string `<window> <count>` that expires with its window
+-- KEYS  a section: one for each bound, a string `<window> <count>` that expires with its window
 -- ARGV  a section: number of bounds, units, then limit and windowMs of each
 -- `take` returns a section: {0} (taken) | {n, retry after ms} (bound n refused; nothing was taken)
 
@@ -41,9 +41,9 @@ register('take', function(keys, args)
   return results
 end)
 
--- counts: what the open windows hold, nothing is taken.
+-- `counts` reads the units taken in the current windows, and takes none.
 -- ARGV  a section: number of bounds, then windowMs of each
--- returns a section: for each bound what was taken and when its window ends (Unix ms)
+-- returns a section: for each bound the units taken, and the end of its window (Unix ms)
 register('counts', function(keys, args)
   local now, results, k, a = now_ms(), {}, 1, 3
   for s = 1, tonumber(args[1]) do

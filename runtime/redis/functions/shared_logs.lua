@@ -37,6 +37,7 @@ local function make_section(keys, k, args, a, now)
   return { 1, 1, tonumber(base), server_life(), now }
 end
 
+-- Creates a log for a node, with a lease.
 -- KEYS  a section: meta of the log, logs
 register('make_log', function(keys, args)
   local now, results, a = now_ms(), {}, 3
@@ -64,6 +65,7 @@ local function join_one(prefix, log, partition, fence, life, cursor)
   return 'joined'
 end
 
+-- Lets partitions share a log from now on.
 -- KEYS  a section: meta of the log
 -- ARGV  a section: log, fence, server life at the grant, n, then n times: partition, fence of its lease, server life at its grant
 -- returns a section: n texts (joined | busy: messages wait | ahead: its numbers are | lost: its lease) | 0 (the log's lease is lost)
@@ -84,8 +86,8 @@ register('join_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Returns every partition to its own log, with numbers behind all that this log will have. `ended`: the holder is gone, and with it the
--- leases of the partitions.
+-- Returns every partition to its own log, with numbers above all that this log will have. `ended`: the holder is dead, and the leases of the
+-- partitions have ended with it.
 local function close_log(prefix, log, meta, ended)
   local m = redis.call('HMGET', meta, 'open', 'tail')
   local cursor = int(tonumber(m[2]) + GAP)
@@ -103,6 +105,7 @@ local function close_log(prefix, log, meta, ended)
   return { tonumber(m[2]), tonumber(cursor) }
 end
 
+-- Closes a log, so that its partitions use their own logs again.
 -- KEYS  a section: meta of the log
 -- ARGV  a section: log, fence
 -- returns a section: {number of its last entry, cursors of its partitions} | 0 (the lease is lost)
@@ -123,7 +126,7 @@ register('close_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
--- Takes over the log of a node that is gone, and closes it.
+-- Takes over the log of a dead node, and closes it.
 -- ARGV  a section: log, node, grant, ttlMs, over (the grant of a dead holder, or ''), caller, number of its call
 -- returns a section: {1, epoch, cursor, results beside the mailbox, number of the last entry, server life, time of the grant,
 --         1 | 0 (vouched for), partitions that no other holder has taken, `,`-separated, those of them with messages postponed, `,`-separated}
@@ -168,6 +171,7 @@ register('adopt_log', function(keys, args)
   return results
 end, { 'allow-oom' })
 
+-- Removes a closed log that has been read to its end.
 -- KEYS  a section: meta, mail, journal, depths, parts (of the log), logs
 -- ARGV  a section: log, fence
 -- returns a section: 1 (removed) | 0 (the lease is lost, it is open, entries wait, or its journal is not empty)

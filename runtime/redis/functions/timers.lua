@@ -40,7 +40,7 @@ register('fire_timers', function(keys, args)
   return results
 end)
 
--- The time of the server that has a partition. Its timers are due by this clock.
+-- Reads the clock of a partition's server, which decides when its timers are due.
 -- KEYS  a section: meta
 -- returns a section: Unix ms
 register('now', function(_, args)

@@ -1,5 +1,6 @@
 -- Reads for operators and the projector, and removals that free space.
 
+-- Measures the backlog of a log.
 -- KEYS  a section: meta, mail, postponed
 -- returns a section: {cursor, tail, append time of the oldest unhandled entry, of a partition also of one that is postponed, or ''}
 register('backlog', function(keys, args)
@@ -18,6 +19,7 @@ register('backlog', function(keys, args)
   return results
 end, { 'no-writes' })
 
+-- Reads rows of a journal, oldest first.
 -- KEYS  a section: journal, mail
 -- ARGV  a section: after (id of a row), limit
 -- returns a section: n times {upTo, results beside the mailbox, after, row, entries (entries_behind)}
@@ -38,6 +40,7 @@ register('read_journal', function(keys, args)
   return results
 end, { 'no-writes' })
 
+-- Removes the projected rows of a journal.
 -- KEYS  a section: meta, journal, mail
 -- ARGV  a section: fence, upTo, results beside the mailbox there: the last row to forget
 -- returns a section: 1 | 0 (lease lost)
