@@ -76,12 +76,12 @@ export interface EffectContext {
   /** Set when the handler runs again after `waitedFor`. */
   readonly resumed?: { /** When the attempt began, Unix ms. */ readonly startedAtMs: number };
   /**
-   * Calls a store of this node and repeats the call, parked, while that store is unavailable (`storeAway`). Rejects with the
+   * Calls a store of this node and repeats the call, parked, while that store is unavailable (`unreachableStore`). Rejects with the
    * signal's reason when the effect is stopped meanwhile. Use it for calls that may be repeated after work that may not: an
    * unavailable store must not cause a second request to a model or a tool. The runner does the same with a whole handler that
    * fails this way; see `EffectHandler`.
    */
-  patiently<T>(call: () => Promise<T>): Promise<T>;
+  retryWhileUnavailable<T>(call: () => Promise<T>): Promise<T>;
 }
 
 /** Begins a wait that reacts to the signal. */
@@ -101,7 +101,7 @@ export class HandlerWaits extends Error {
 /**
  * Runs the effects of one kind. To fail, throw an `SvcError`: kind `retry` is tried again by the request's policy
  * (after `retryAfterMs` when given), any other kind fails the effect. When a store of this node was unavailable
- * (`storeAway`), the same attempt waits for it and runs again without counting as another attempt. An effect of mode
+ * (`unreachableStore`), the same attempt waits for it and runs again without counting as another attempt. An effect of mode
  * `once` does so only when its request has a retry policy, because its handler then throws kind `retry` only before it
  * has acted.
  */

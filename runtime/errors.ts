@@ -328,7 +328,7 @@ export interface ErrorContext {
   readonly retryAfterMs?: number;
   /** Tells apart the reasons that share a code: `PathOutsideBoundary` of `tool_denied`. */
   readonly reason?: string;
-  /** The node's own store that did not answer (`storeAway`). Only store adapters set it. */
+  /** The node's own store that did not answer (`unreachableStore`). Only store adapters set it. */
   readonly store?: OwnStore;
   /** The call failed before it acted, so nothing was done (`beforeActing`). */
   readonly notBegun?: boolean;
@@ -375,7 +375,7 @@ export function toSvcError(thrown: unknown): SvcError {
  * Returns the store of this node whose absence caused a failure; null when none did. An error that wraps another one
  * keeps this store as long as its kind is `retry`.
  */
-export function storeAway(thrown: unknown): OwnStore | null {
+export function unreachableStore(thrown: unknown): OwnStore | null {
   for (let error = thrown; error instanceof SvcError && error.row.kind === 'retry'; error = error.cause) {
     if (error.store !== undefined) return error.store;
   }
@@ -389,7 +389,7 @@ export async function beforeActing<T>(looking: Promise<T>): Promise<T> {
   try {
     return await looking;
   } catch (thrown) {
-    const store = storeAway(thrown);
+    const store = unreachableStore(thrown);
     if (store === null) throw thrown;
     const { code, message, retryAfterMs } = toSvcError(thrown);
     const after = retryAfterMs === undefined ? {} : { retryAfterMs };

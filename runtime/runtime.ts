@@ -195,7 +195,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const merge =
     keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });
   const projector = await Projector.open({
-    ...{ ...kernel, store, documents, views, removals, replaced, cache, node, warn, keys, onKeys: () => merge?.kick() },
+    ...{ ...kernel, store, documents, views, removals, replaced, cache, node, warn, keys, onKeys: () => merge?.wake() },
     changes,
     meter,
     serverOf: (partition) => ownership.get(partition),
@@ -231,7 +231,9 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     probes: probesOf(parts, archive),
     onOutage: (name, change) =>
       warn(
-        change === 'away' ? `effects wait: the store of ${name} does not answer` : `the store of ${name} answers again`,
+        change === 'began'
+          ? `effects wait: the store of ${name} does not answer`
+          : `the store of ${name} answers again`,
         undefined,
       ),
   });

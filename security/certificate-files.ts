@@ -56,7 +56,7 @@ export class CertificateFiles implements Certificate {
     this.#parts = parts;
     this.#pem = pem;
     this.#seen = digestOf(pem);
-    this.#sayEnd();
+    this.#warnOfExpiry();
     this.#arm();
   }
 
@@ -103,11 +103,11 @@ export class CertificateFiles implements Certificate {
     }
     this.#pem = pem;
     log.info({ file, ...lifeOf(pem.cert) }, 'a new certificate is in force');
-    this.#sayEnd();
+    this.#warnOfExpiry();
     for (const listener of this.#listeners) listener(pem);
   }
 
-  #sayEnd(): void {
+  #warnOfExpiry(): void {
     const { validTo } = new X509Certificate(this.#pem.cert);
     const leftMs = Date.parse(validTo) - this.#parts.clock.now();
     if (leftMs > SOON_MS) return;

@@ -57,7 +57,7 @@ export function createToolEffect(parts: ToolEffectParts): EffectHandler<typeof T
       const maxBytes = run.limits.max_response_bytes ?? MAX_RESPONSE_BYTES;
       const { tenant, address: owner } = context;
       // The tool has acted, so its result is kept in memory until it can be stored.
-      const outcome = await context.patiently(() =>
+      const outcome = await context.retryWhileUnavailable(() =>
         boundedOutcome(whole, { tenant, owner, blobs: parts.blobs, maxBytes }),
       );
       return { ...outcome, duration_ms: Math.max(0, Date.now() - startedAtMs) };
@@ -77,7 +77,7 @@ async function attempt(
     // A call that continues after its wait was admitted before.
     if (context.resumed === undefined) {
       await checkUnchanged(parts.granter, run);
-      await context.patiently(() => takeLimits(parts, tenant, run));
+      await context.retryWhileUnavailable(() => takeLimits(parts, tenant, run));
     }
     const tool = tools.get(run.tool);
     const call: ToolCall = {
@@ -97,7 +97,7 @@ async function attempt(
     // may have acted.
     const begun = () =>
       asSpan({ ...toolSpan(run), ...context.resumed }, (add) => answered(answer(parts, tool, call), add));
-    const begin = () => (tool === undefined ? begun() : context.patiently(begun));
+    const begin = () => (tool === undefined ? begun() : context.retryWhileUnavailable(begun));
     const target = targetOf(run, tool);
     if (parts.gates === undefined || target === null) return await begin();
     return await parts.gates.through(target, context, { call: begin, healthOf });

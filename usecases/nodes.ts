@@ -33,7 +33,7 @@ type Membership = Pick<NodePeerApi, 'register' | 'heartbeat' | 'deregister' | 'i
 
 const Registered = z.object({ peer_id: z.string() });
 
-const Beaten = z.object({ commands: z.array(QueuedCommand) });
+const HeartbeatAnswer = z.object({ commands: z.array(QueuedCommand) });
 
 const Left = z.object({ accepted: z.boolean() });
 
@@ -69,7 +69,7 @@ function membership({ find, ask, askPeer, tellFleet }: PeerCalls): Membership {
         status: beat.status,
       });
       try {
-        return { commands: Beaten.parse(await ask(nodeId, 'Heartbeat', message)).commands };
+        return { commands: HeartbeatAnswer.parse(await ask(nodeId, 'Heartbeat', message)).commands };
       } catch (thrown) {
         if (!hasCode(thrown, 'not_found')) throw thrown;
         throw new SvcError('failed_precondition', 'the node is not registered: register first');

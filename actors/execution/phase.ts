@@ -94,9 +94,9 @@ function waitsOfCall(call: LoopCall): Wait[] {
 }
 
 /** Stage of an execution when a message arrives. */
-export type Place = 'pending' | Wait['kind'] | 'ended';
+export type Stage = 'pending' | Wait['kind'] | 'ended';
 
-export function placesOf(state: ExecutionState): Place[] {
+export function placesOf(state: ExecutionState): Stage[] {
   if (state.status === 'running') return waitsOf(phaseOf(state)).map(({ kind }) => kind);
   return [state.status === 'pending' ? 'pending' : 'ended'];
 }
@@ -147,7 +147,7 @@ export const AWAITED = {
   ScriptEnded: ['script'],
   MemoryAnswered: ['hints', 'store'],
   MemoryTimedOut: ['hints', 'store'],
-} as const satisfies Record<keyof typeof executionMessages, readonly Place[]>;
+} as const satisfies Record<keyof typeof executionMessages, readonly Stage[]>;
 
 type MessageName = keyof typeof AWAITED;
 
@@ -170,7 +170,7 @@ export function awaited<M extends MessageName>(
 /** The running execution, if it accepts this timer or request, which names no wait; otherwise null. */
 export function taking(state: ExecutionState, message: MessageName): RunningExecution | null {
   if (state.status !== 'running') return null;
-  const awaiting: readonly Place[] = AWAITED[message];
+  const awaiting: readonly Stage[] = AWAITED[message];
   return placesOf(state).every((place) => awaiting.includes(place)) ? state : null;
 }
 

@@ -58,7 +58,7 @@ function callerOf(handlers: readonly EffectHandler[], execution: string): Call {
     signal: new AbortController().signal,
     progress: async () => true,
     parked: (waiting) => waiting,
-    patiently: (call) => call(),
+    retryWhileUnavailable: (call) => call(),
     waitedFor: () => {
       throw new Error('no handler of this loop waits');
     },

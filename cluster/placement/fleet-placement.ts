@@ -195,17 +195,17 @@ export class FleetPlacement implements Placement {
 
   /** The view of operators; polls the members. Throws `unavailable`. */
   async view(): Promise<ClusterStatus> {
-    return statusOf(await this.#poller.unasked());
+    return statusOf(await this.#poller.pollUnrequested());
   }
 
   /** The fleet now; polls the members. Throws `unavailable`. */
   current(): Promise<Fleet> {
-    return this.#poller.unasked();
+    return this.#poller.pollUnrequested();
   }
 
   /** The member that should own a partition; null without an eligible one. Polls the members. Throws `unavailable`. */
   async holderOf(partition: Partition): Promise<string | null> {
-    const fleet = await this.#poller.unasked();
+    const fleet = await this.#poller.pollUnrequested();
     const layout = fleet.pools.find(({ pool }) => pool === poolOf(partition));
     const holder = layout === undefined ? '' : fleet.holdersOf(layout)[Number(partition.slice(layout.pool.length + 1))];
     return holder === undefined || holder === '' ? null : holder;

@@ -87,7 +87,7 @@ export class MembershipPoller {
   }
 
   /** A poll that the kernel did not request; calls `onSurprise` after a change. */
-  async unasked(): Promise<Fleet> {
+  async pollUnrequested(): Promise<Fleet> {
     const before = this.#fleet;
     const fleet = await this.poll();
     if (fleet !== before) this.#parts.onSurprise();
@@ -96,7 +96,7 @@ export class MembershipPoller {
 
   #begin(): Promise<Fleet> {
     this.#next = null;
-    const poll = this.unasked();
+    const poll = this.pollUnrequested();
     this.#ended = poll.then(
       () => {},
       () => {},

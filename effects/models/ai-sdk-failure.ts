@@ -19,14 +19,14 @@ export function toModelFailure(error: unknown, state: CallState): ModelFailure {
   if (APICallError.isInstance(error)) return ofCall(error, state);
   const name = textOf(error, 'name') ?? '';
   if (name === 'AI_InvalidResponseDataError') return new ModelFailure('broken', 'the answer stopped without an end');
-  if (NONSENSE.has(name)) return new ModelFailure('nonsense', 'the answer is not in the format of the API');
+  if (MALFORMED_ANSWER.has(name)) return new ModelFailure('nonsense', 'the answer is not in the format of the API');
   if (WRONG_REQUEST.has(name)) return new ModelFailure('refused', describe('the request cannot be made', error, state));
   const network = networkCode(error);
   if (network !== undefined) return disconnected(network, state);
   return inStream(error, state);
 }
 
-const NONSENSE = new Set([
+const MALFORMED_ANSWER = new Set([
   'AI_JSONParseError',
   'AI_TypeValidationError',
   'AI_EmptyResponseBodyError',

@@ -199,7 +199,7 @@ function toResult(target: Target, input: ModelInput, answer: Answer): ModelResul
   };
 }
 
-type Counted = Pick<EffectContext, 'tenant' | 'attempt' | 'patiently'>;
+type Counted = Pick<EffectContext, 'tenant' | 'attempt' | 'retryWhileUnavailable'>;
 
 function principalOf({ principal }: ModelInput, { tenant }: Counted): Principal | null {
   return principal === undefined ? null : { ...principal, tenant };
@@ -210,8 +210,8 @@ async function takeCall(limits: TierLimits | undefined, input: ModelInput, conte
   const principal = principalOf(input, context);
   if (limits === undefined || principal === null || context.attempt > 1) return;
   // In sequence: while the counters are unavailable, only what is not counted yet is retried.
-  await context.patiently(() => limits.take(principal, 'model_tokens', 1));
-  await context.patiently(() => limits.take(principal, 'model_calls'));
+  await context.retryWhileUnavailable(() => limits.take(principal, 'model_tokens', 1));
+  await context.retryWhileUnavailable(() => limits.take(principal, 'model_calls'));
 }
 
 /** Counts the tokens of an answer. If fewer are left, takes all of these, so that the next call is refused. */
@@ -226,7 +226,7 @@ async function takeTokens(
   let left = Math.max(0, Math.floor(tokens) - 1);
   for (let step = left; step >= 1 && left > 0; ) {
     const units = Math.min(step, left);
-    if (await context.patiently(() => taken(limits, principal, units))) left -= units;
+    if (await context.retryWhileUnavailable(() => taken(limits, principal, units))) left -= units;
     else step = Math.floor(step / 2);
   }
 }

@@ -56,7 +56,7 @@ export const EntryRecord = AuditRecord.extend({ body: EntryBody });
 export type EntryRecord = z.output<typeof EntryRecord>;
 
 /** A position in the chain of a node. */
-const Place = z.strictObject({ node: z.string(), sequence: z.number().int().min(1), hash });
+const ChainPosition = z.strictObject({ node: z.string(), sequence: z.number().int().min(1), hash });
 
 /** `typ` in the header of a statement. */
 export const STATEMENT_TYPE = 'svc-audit-statement+jws';
@@ -70,7 +70,7 @@ export const Statement = z.strictObject({
   by: z.string(),
   /** ISO time. */
   signed_at: z.string(),
-  ends: z.array(Place),
+  ends: z.array(ChainPosition),
 });
 
 export type Statement = z.output<typeof Statement>;

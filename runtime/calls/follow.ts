@@ -95,7 +95,7 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
         if (this.#step !== 'silent') continue;
         this.#step = 'read';
         // The signal may have been aborted during the last read, when nothing could be woken.
-        if (!this.#woken && !this.#options.signal.aborted) await this.#untilNews();
+        if (!this.#woken && !this.#options.signal.aborted) await this.#untilWoken();
       }
     } catch (thrown) {
       this.#end();
@@ -206,7 +206,7 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     this.#spokeAt = now - this.#spokeAt < 2 * heartbeatMs ? this.#spokeAt + heartbeatMs : now;
   }
 
-  #untilNews(): Promise<void> {
+  #untilWoken(): Promise<void> {
     const { clock, looks } = this.#parts;
     const { heartbeatMs, mostLookAgainMs } = this.#options;
     const silentMs = clock.monotonic() - this.#spokeAt;

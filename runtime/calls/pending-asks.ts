@@ -34,8 +34,8 @@ interface PendingAsk {
   /** Where the message was appended, once known. */
   at: AppendedAt;
   recallAt: number;
-  /** Set when the store did not answer the last call. An ask that times out then reports it (`storeAway`). */
-  away?: OwnStore | undefined;
+  /** Set when the store did not answer the last call. An ask that times out then reports it (`unreachableStore`). */
+  unreachable?: OwnStore | undefined;
 }
 
 export interface PendingAnswer {
@@ -136,14 +136,14 @@ export class PendingAsks {
   #recall(ask: PendingAsk): void {
     this.#store.recallReply(ask.partition, ask.messageId, ask.at).then(
       (reply) => {
-        ask.away = undefined;
+        ask.unreachable = undefined;
         if (reply !== null) ask.resolve(reply);
       },
       (thrown: unknown) => {
         const error = toSvcError(thrown);
         // An unavailable store is asked again until the deadline.
         if (error.code !== 'unavailable') ask.reject(error);
-        else ask.away = error.store;
+        else ask.unreachable = error.store;
       },
     );
   }
@@ -152,5 +152,8 @@ export class PendingAsks {
 const stopped = (): SvcError =>
   new SvcError('unavailable', 'the node stops before it has the answer; the call may have been carried out');
 
-const outOfTime = ({ type, away }: PendingAsk): SvcError =>
-  new SvcError('deadline_exceeded', undefined, { field: type, ...(away === undefined ? {} : { store: away }) });
+const outOfTime = ({ type, unreachable }: PendingAsk): SvcError =>
+  new SvcError('deadline_exceeded', undefined, {
+    field: type,
+    ...(unreachable === undefined ? {} : { store: unreachable }),
+  });

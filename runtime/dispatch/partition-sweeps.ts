@@ -127,7 +127,7 @@ export class DirectorySweep {
       let page: string | null = null;
       do {
         const { entries, next } = await this.#store.placed(home, page);
-        for (const { address, partition } of await this.#leadNowhere(entries)) {
+        for (const { address, partition } of await this.#entriesWithoutActor(entries)) {
           if (!this.#suspects.has(address)) suspects.add(address);
           else if (await this.#remove(home, address, partition)) removed += 1;
         }
@@ -142,7 +142,7 @@ export class DirectorySweep {
    * Returns the entries of one page that have no actor: one load, and at most one read of the mailbox, for each
    * partition that they name.
    */
-  async #leadNowhere(entries: readonly Entry[]): Promise<Entry[]> {
+  async #entriesWithoutActor(entries: readonly Entry[]): Promise<Entry[]> {
     const found: Entry[] = [];
     for (const [partition, there] of Map.groupBy(entries, (entry) => entry.partition)) {
       const records = await this.#store.load(
@@ -163,7 +163,7 @@ export class DirectorySweep {
    */
   async #remove(home: Partition, address: Address, partition: Partition): Promise<boolean> {
     if (!(await this.#locator.unplace(address, partition))) return false;
-    if ((await this.#leadNowhere([{ address, partition }])).length > 0) return true;
+    if ((await this.#entriesWithoutActor([{ address, partition }])).length > 0) return true;
     await this.#store.place(home, address, partition);
     return false;
   }

@@ -18,15 +18,15 @@ export interface Change {
  * A position in the changes of a tenant, which are numbered 1, 2, 3 … `mark` tells two changes of the same number apart:
  * documents that were restored from a backup may assign a number twice.
  */
-export interface Place {
+export interface ChangePosition {
   readonly n: number;
   /** Number of the first change that was written together with it. */
   readonly first: number;
   readonly mark: string;
 }
 
-export interface PlacedChange {
-  readonly place: Place;
+export interface NumberedChange {
+  readonly position: ChangePosition;
   readonly change: Change;
 }
 
@@ -108,7 +108,7 @@ export class ChangeLog {
   }
 
   /** The position of the newest change. */
-  async end(tenant: string): Promise<Place> {
+  async end(tenant: string): Promise<ChangePosition> {
     const [newest] = await this.#documents.find({ tenant, sort: [['id', 'desc']], limit: 1 });
     if (newest === undefined) return { n: 0, first: 0, mark: '' };
     const { first, count, mark } = newest;
@@ -119,25 +119,25 @@ export class ChangeLog {
    * Returns the next changes behind a position, oldest first, at most about a page. `gone`: the position no longer exists,
    * because it is too old or the documents were restored.
    */
-  async read(tenant: string, after: Place): Promise<readonly PlacedChange[] | 'gone'> {
+  async read(tenant: string, after: ChangePosition): Promise<readonly NumberedChange[] | 'gone'> {
     const page = await this.#page(tenant, after);
     // A read may find a change but not the one before it, which was written a moment earlier. The second read finds both.
     return page ?? (await this.#page(tenant, after)) ?? 'gone';
   }
 
   /** Null when the change behind the position is missing. */
-  async #page(tenant: string, { n, first, mark }: Place): Promise<readonly PlacedChange[] | null> {
+  async #page(tenant: string, { n, first, mark }: ChangePosition): Promise<readonly NumberedChange[] | null> {
     const where = { id: { gte: idOf(Math.max(1, first)) } };
     const found = await this.#documents.find({ tenant, where, sort: [['id', 'asc']], limit: PAGE });
     const [oldest] = found;
     if (n > 0 && (oldest?.first !== first || oldest.mark !== mark)) return null;
-    const changes: PlacedChange[] = [];
+    const changes: NumberedChange[] = [];
     let expected = n > 0 ? first : 1;
     for (const document of found) {
       if (document.first !== expected) return changes.length > 0 ? changes : null;
       for (const [index, change] of document.changes.entries()) {
-        const place = { n: document.first + index, first: document.first, mark: document.mark };
-        if (place.n > n) changes.push({ place, change });
+        const position = { n: document.first + index, first: document.first, mark: document.mark };
+        if (position.n > n) changes.push({ position, change });
       }
       expected = document.first + document.count;
     }

@@ -2,7 +2,7 @@ import type { Address } from '../address.ts';
 import { asEffectOf } from '../calls/calls-of-effect.ts';
 import { type EffectContext, type EffectHandler, HandlerWaits } from '../effect.ts';
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
-import { type ErrorCode, SvcError, storeAway, toSvcError } from '../errors.ts';
+import { type ErrorCode, SvcError, toSvcError, unreachableStore } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { EffectEnd } from '../meter.ts';
 import { askedAgo, type EffectEnvelope, exportSpan } from './effect-envelope.ts';
@@ -241,7 +241,7 @@ export class EffectAttempt {
       },
       progress: async (value) => this.#cause === null && (await this.#report.progress(value)),
       parked: (waiting) => this.#park(waiting, renewing),
-      patiently: (call) => this.#patiently(call, renewing),
+      retryWhileUnavailable: (call) => this.#retryWhileUnavailable(call, renewing),
       ...(waited === undefined ? {} : { resumed: { startedAtMs: this.#report.startedAtMs } }),
       waitedFor(wait) {
         if (waited === undefined) throw new HandlerWaits(wait);
@@ -251,7 +251,7 @@ export class EffectAttempt {
     };
   }
 
-  async #patiently<T>(call: () => Promise<T>, renewing: Renewing): Promise<T> {
+  async #retryWhileUnavailable<T>(call: () => Promise<T>, renewing: Renewing): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {
         return await call();
@@ -269,7 +269,7 @@ export class EffectAttempt {
     error: SvcError,
     { tries, renewing, hasBegun }: { readonly tries: number; readonly renewing: Renewing; readonly hasBegun: boolean },
   ): Promise<boolean> {
-    const store = storeAway(error);
+    const store = unreachableStore(error);
     if (store === null || this.#cause !== null) return false;
     const signal = this.#signal;
     if (!hasBegun) {
@@ -291,14 +291,14 @@ export class EffectAttempt {
     this.#hasParked.resolve();
     counts.running -= 1;
     counts.parked += 1;
-    renewing.seldom();
+    renewing.slowDown();
     try {
       return await waiting;
     } finally {
       if (await parking.goOn(this.#signal)) this.#slot = 'parking';
       counts.parked -= 1;
       counts.running += 1;
-      renewing.often();
+      renewing.speedUp();
       // The attempt ended meanwhile, so its slot is free.
       if (this.#ended) this.#leaveSlot();
     }

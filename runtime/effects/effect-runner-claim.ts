@@ -13,8 +13,8 @@ import type { EffectParking, StoreOutages, StoreProbe } from './store-outages.ts
 /** A claim that is being renewed. */
 export interface Renewing {
   /** Renews for a longer term and less often from now on, because the effect waits without a slot. */
-  seldom(): void;
-  often(): void;
+  slowDown(): void;
+  speedUp(): void;
   stop(): void;
 }
 
@@ -81,11 +81,11 @@ export function renewClaim(
   if (usual.ttlMs > keptForMs) void beat();
   else next();
   return {
-    seldom() {
+    slowDown() {
       pace = parked;
       if (!beating && !stopped) void beat();
     },
-    often() {
+    speedUp() {
       pace = usual;
       if (!beating && !stopped) next();
     },
@@ -102,23 +102,23 @@ export function renewClaim(
  */
 export function renewOnceCommitted(committed: Promise<boolean>, renew: () => Renewing): Renewing {
   let inner: Renewing | null = null;
-  let isSeldom = false;
+  let isSlow = false;
   let stopped = false;
   const begun = committed.then((happened) => {
     if (!happened || stopped) return;
     inner = renew();
-    if (isSeldom) inner.seldom();
+    if (isSlow) inner.slowDown();
   });
   // `renewClaim` reports its own faults, and the caller that made the commit reports the commit's.
   begun.catch(() => {});
   return {
-    seldom() {
-      isSeldom = true;
-      inner?.seldom();
+    slowDown() {
+      isSlow = true;
+      inner?.slowDown();
     },
-    often() {
-      isSeldom = false;
-      inner?.often();
+    speedUp() {
+      isSlow = false;
+      inner?.speedUp();
     },
     stop() {
       stopped = true;
@@ -178,7 +178,7 @@ export interface EffectRunnerOptions {
   /** Calls that test whether a store of this node answers again. Default: the work itself tests it. */
   readonly probes?: Partial<Record<OwnStore, StoreProbe>>;
   /** Called when effects begin to wait for a store of this node, and when it answers again; for the log. */
-  readonly onOutage?: (store: OwnStore, change: 'away' | 'back') => void;
+  readonly onOutage?: (store: OwnStore, change: 'began' | 'ended') => void;
   /** Default: nothing is counted. */
   readonly meter?: Meter;
   /** Default: spans are not exported. */

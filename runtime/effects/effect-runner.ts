@@ -2,7 +2,7 @@ import type { ClaimOutcome } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, JobOutcome, StartedEffect } from '../effect-queue.ts';
-import { type OwnStore, SvcError, storeAway, toSvcError } from '../errors.ts';
+import { type OwnStore, SvcError, toSvcError, unreachableStore } from '../errors.ts';
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
 import {
@@ -247,7 +247,7 @@ export class EffectRunner {
     try {
       return await unpack(claim.body);
     } catch (thrown) {
-      const store = storeAway(thrown);
+      const store = unreachableStore(thrown);
       if (store === null) throw thrown;
       return this.#unpackedLater(job, claim, store);
     }
@@ -277,7 +277,7 @@ export class EffectRunner {
         try {
           return await unpack(claim.body);
         } catch (thrown) {
-          const again = storeAway(thrown);
+          const again = unreachableStore(thrown);
           if (again === null) throw thrown;
           store = again;
         }

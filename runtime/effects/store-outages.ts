@@ -12,7 +12,7 @@ interface StoreOutagesParts {
   /** For a store without a probe, the work itself is tried again. */
   readonly probes: Partial<Record<OwnStore, StoreProbe>>;
   /** Called when the first effect waits for a store, and when the store answers again; for the log. */
-  readonly onOutage: (store: OwnStore, change: 'away' | 'back') => void;
+  readonly onOutage: (store: OwnStore, change: 'began' | 'ended') => void;
 }
 
 const FIRST_PAUSE_MS = 100;
@@ -68,19 +68,19 @@ export class StoreOutages {
 
   async #untilBack(store: OwnStore, probe: StoreProbe, unwatched: AbortSignal): Promise<void> {
     const { clock, random, onOutage } = this.#parts;
-    let wasAway = false;
+    let hasFailed = false;
     for (let failures = 0; !unwatched.aborted; failures += 1) {
       try {
         await probe();
         break;
       } catch {
         // An error of any kind means that the store does not serve yet.
-        if (!wasAway) onOutage(store, 'away');
-        wasAway = true;
+        if (!hasFailed) onOutage(store, 'began');
+        hasFailed = true;
       }
       await sleep(clock, jittered(backoffMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), random), unwatched);
     }
-    if (wasAway && !unwatched.aborted) onOutage(store, 'back');
+    if (hasFailed && !unwatched.aborted) onOutage(store, 'ended');
   }
 }
 

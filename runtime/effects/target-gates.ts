@@ -36,7 +36,7 @@ type Caller = Pick<EffectContext, 'effectId' | 'address' | 'fairnessKey' | 'sign
 /** A call that waits for a turn. */
 interface Waiting {
   readonly flow: Flow;
-  letIn(isProbe: boolean): void;
+  admit(isProbe: boolean): void;
 }
 
 interface Gate {
@@ -168,7 +168,7 @@ export class TargetGates {
     const admitted: { as: 'call' | 'probe' | null } = { as: null };
     const waiting: Waiting = {
       flow,
-      letIn(isProbe) {
+      admit(isProbe) {
         admitted.as = isProbe ? 'probe' : 'call';
         turn.resolve(isProbe);
       },
@@ -198,7 +198,7 @@ export class TargetGates {
     const next = gate.waiting.take(({ flow }) => isProbe || gate.slots.mayTake(flow));
     if (next === undefined) return false;
     take(gate, next.flow);
-    next.letIn(isProbe);
+    next.admit(isProbe);
     return true;
   }
 

@@ -60,7 +60,7 @@ export class KeyMerge {
   }
 
   /** Begins the work that is due, unless it is under way. */
-  kick(): void {
+  wake(): void {
     if (this.#running !== null || this.#stopped) return;
     this.#running = this.step()
       .catch((thrown: unknown) =>

@@ -9,13 +9,13 @@ interface Rounds {
   readonly floor: number;
 }
 
-export type Place = readonly [key: number, partition: string, seq: number, part: number];
+export type DeliveryPosition = readonly [key: number, partition: string, seq: number, part: number];
 
 export interface Position {
   readonly group: string;
   /** When the group begins, Unix ms. */
   readonly from: number;
-  readonly place: Place;
+  readonly place: DeliveryPosition;
 }
 
 /**

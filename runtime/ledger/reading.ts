@@ -2,12 +2,12 @@ import { SvcError } from '../errors.ts';
 import type { SegmentRef } from './key-pages.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
 import {
+  type DeliveryPosition,
   decodeToken,
   encodeToken,
   firstToken,
   isDone,
   isLater,
-  type Place,
   type Position,
   type Token,
   tokenOfLater,
@@ -129,9 +129,9 @@ async function readRounds(
   return found;
 }
 
-interface Placed {
+interface PositionedDelivery {
   readonly delivery: LedgerDelivery;
-  readonly place: Place;
+  readonly place: DeliveryPosition;
 }
 
 /**
@@ -142,8 +142,8 @@ async function* inOrder(
   reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   { tenant, wanted, order, newestFirst = false }: ReadingWish,
-  behind: Place | null,
-): AsyncGenerator<Placed> {
+  behind: DeliveryPosition | null,
+): AsyncGenerator<PositionedDelivery> {
   const sign = newestFirst ? -1 : 1;
   const begin = (one: SegmentRef): number => (newestFirst ? order.highest(one) : order.lowest(one));
   const end = (one: SegmentRef): number => (newestFirst ? order.lowest(one) : order.highest(one));
@@ -151,7 +151,7 @@ async function* inOrder(
     .filter((one) => behind === null || sign * (end(one) - behind[0]) >= 0)
     .sort((a, b) => sign * (begin(a) - begin(b)));
   const seen = new Set<string>();
-  let waiting: Placed[] = [];
+  let waiting: PositionedDelivery[] = [];
   for (let at = 0; at < left.length; at += SEGMENTS_AT_ONCE) {
     for (const delivery of await reader.read(tenant, left.slice(at, at + SEGMENTS_AT_ONCE), wanted)) {
       const place = placeOf(order, delivery);
@@ -172,7 +172,7 @@ async function* inOrder(
 
 const SEGMENTS_AT_ONCE = 16;
 
-const placeOf = (order: ReadingOrder, one: LedgerDelivery): Place => [
+const placeOf = (order: ReadingOrder, one: LedgerDelivery): DeliveryPosition => [
   order.keyOf(one),
   one.partition,
   one.seq,

@@ -24,7 +24,7 @@ const Token = z.object({
 });
 type Token = z.output<typeof Token>;
 
-type Place = Pick<Token, 'at' | 'partition' | 'seq' | 'part'>;
+type DeliveryPosition = Pick<Token, 'at' | 'partition' | 'seq' | 'part'>;
 
 function decode(text: string): Token {
   try {
@@ -34,10 +34,10 @@ function decode(text: string): Token {
   }
 }
 
-const placeOf = ({ at, partition, seq, part = -1 }: LedgerDelivery): Place => ({ at, partition, seq, part });
+const placeOf = ({ at, partition, seq, part = -1 }: LedgerDelivery): DeliveryPosition => ({ at, partition, seq, part });
 
 /** Newest first: negative when `a` comes before `b`. */
-function compare(a: Place, b: Place): number {
+function compare(a: DeliveryPosition, b: DeliveryPosition): number {
   if (a.at !== b.at) return b.at - a.at;
   if (a.partition !== b.partition) return a.partition < b.partition ? 1 : -1;
   return b.seq - a.seq || b.part - a.part;
@@ -135,7 +135,7 @@ class Scan {
   }
 
   /** Token of what follows a place. */
-  token(place: Place): string {
+  token(place: DeliveryPosition): string {
     const ends = this.#ends.filter(({ from }) => from <= place.at).map(({ to }) => to);
     const token: Token = { ...place, segmentsTo: Math.max(this.next ?? 0, ...ends) };
     return Buffer.from(JSON.stringify(token)).toString('base64url');

@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import type { Collection, Db, MongoClient } from 'mongodb';
 import type { Scalar } from '../documents.ts';
-import { storeAway } from '../errors.ts';
+import { unreachableStore } from '../errors.ts';
 import { notAnswered, notOpen, publicError } from './failures.ts';
 
 /**
@@ -55,7 +55,7 @@ export class MongoSession {
   #heartbeats: Heartbeats;
   #isClosed = false;
   /** Whether the last finished call got no answer. */
-  #isAway = false;
+  #isUnreachable = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -78,9 +78,9 @@ export class MongoSession {
    * closed while the driver writes to it, it waits for ever and keeps the connection.
    */
   async ask<T>(call: (database: Db) => Promise<T>, { reads = false } = {}): Promise<T> {
-    const client = this.#lively();
+    const client = this.#openClient();
     const { waits } = this.#options;
-    const isQuick = reads && this.#isAway;
+    const isQuick = reads && this.#isUnreachable;
     const limitMs = isQuick ? waits.selectionMs : longestCallMs(waits);
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
@@ -89,10 +89,10 @@ export class MongoSession {
     }, limitMs);
     try {
       const answer = await Promise.race([drive(() => call(client.db(this.#options.database))), late]);
-      this.#isAway = false;
+      this.#isUnreachable = false;
       return answer;
     } catch (cause) {
-      this.#isAway = storeAway(publicError(cause)) !== null;
+      this.#isUnreachable = unreachableStore(publicError(cause)) !== null;
       throw cause;
     } finally {
       clearTimeout(timer);
@@ -115,7 +115,7 @@ export class MongoSession {
     await Promise.all(this.#closing);
   }
 
-  #lively(): MongoClient {
+  #openClient(): MongoClient {
     if (this.#isClosed) throw notOpen();
     if (this.#heartbeats.silentMs > mostSilentMs(this.#options.waits)) this.#replace(this.#client);
     return this.#client;

@@ -65,7 +65,7 @@ export class LostActors {
     this.#partitions.clear();
     if (partitions.size === 0) return;
     try {
-      const gone = await this.#takenOff(partitions);
+      const gone = await this.#correctLists(partitions);
       if (gone > 0)
         this.#parts.warn('the store lost its last writes: lists named actors that it does not have', lost(gone));
     } catch (thrown) {
@@ -76,7 +76,7 @@ export class LostActors {
     }
   }
 
-  async #takenOff(partitions: ReadonlySet<Partition>): Promise<number> {
+  async #correctLists(partitions: ReadonlySet<Partition>): Promise<number> {
     let gone = 0;
     for (const { kind, view: how } of this.#parts.registry.definitions) {
       const view = how === undefined ? undefined : this.#parts.views.get(how.collection);
@@ -120,13 +120,17 @@ export class LostActors {
         else if (read !== null && version > read.record.revision)
           await setListBack(views, address, read, { listed: version, warn });
       }
-      gone += await this.#takeOff(view, partition, new Map(missing.map((address) => [address, listed.get(address)])));
+      gone += await this.#correctList(
+        view,
+        partition,
+        new Map(missing.map((address) => [address, listed.get(address)])),
+      );
     }
     return gone;
   }
 
   /** Actors without a record: an ended one is listed as ended, and the others are removed from the list. */
-  async #takeOff(
+  async #correctList(
     view: Collection<StoredDocument>,
     partition: Partition,
     missing: ReadonlyMap<Address, Stored | undefined>,

@@ -111,7 +111,7 @@ export class RedisEffectLedger implements EffectLedger {
   async #report(partition: Partition, id: string, attempt: number, final: 0 | 1, delivery: Delivery): Promise<boolean> {
     const call = (sent: number) =>
       this.#call('report_effect', partition, [id, attempt, final, seenField(delivery.id), sent, delivery.body]);
-    const reply = await call(await this.#times.nowOrAsked(partition));
+    const reply = await call(await this.#times.nowOrRead(partition));
     if (reply !== LATE) return reply === 1;
     // The caller still waits, so this call is not late: the server time known here is outdated.
     const again = await call(await this.#times.ask(partition));

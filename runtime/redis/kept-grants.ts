@@ -41,7 +41,7 @@ export class RenewalTimes {
     return this.#at.size;
   }
 
-  heard(grants: readonly string[], at: number): void {
+  note(grants: readonly string[], at: number): void {
     for (const grant of grants) this.#at.set(grant, at);
   }
 

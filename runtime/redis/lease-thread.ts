@@ -63,21 +63,21 @@ export class LeaseThread {
   renewed(lease: Lease, life: string, ttlMs: number): void {
     this.#renewed.drop(lease.grant);
     this.#start(ttlMs);
-    this.#say({ kind: 'renewed', granted: { lease, life }, ttlMs });
+    this.#post({ kind: 'renewed', granted: { lease, life }, ttlMs });
   }
 
   released({ grant }: Lease): void {
     this.#renewed.drop(grant);
-    this.#say({ kind: 'released', grant });
+    this.#post({ kind: 'released', grant });
   }
 
   joined(node: string, incarnation: string, ttlMs: number): void {
     this.#start(ttlMs);
-    this.#say({ kind: 'joined', node, incarnation, ttlMs });
+    this.#post({ kind: 'joined', node, incarnation, ttlMs });
   }
 
   left(node: string, incarnation: string): void {
-    this.#say({ kind: 'left', node, incarnation });
+    this.#post({ kind: 'left', node, incarnation });
   }
 
   /**
@@ -86,14 +86,14 @@ export class LeaseThread {
    */
   renewedAt({ grant }: Lease): number | null {
     // Read at once: an event loop that was blocked decides about its leases before it processes events.
-    this.#hear();
+    this.#readRenewals();
     const at = this.#renewed.of(grant);
     return at === null ? null : performance.now() - (hrtimeMs() - at);
   }
 
   /** Stops the renewals of the thread for `ms` milliseconds. */
   freeze(ms: number): void {
-    this.#say({ kind: 'frozen', ms });
+    this.#post({ kind: 'frozen', ms });
   }
 
   async close(): Promise<void> {
@@ -103,9 +103,9 @@ export class LeaseThread {
   }
 
   /** Reads what the thread has posted. Unread posts would stay in the port. */
-  #hear(): void {
+  #readRenewals(): void {
     for (let found = this.#receive(); found !== null; found = this.#receive())
-      this.#renewed.heard(found.grants, found.at);
+      this.#renewed.note(found.grants, found.at);
   }
 
   #receive(): RenewedAside | null {
@@ -139,14 +139,14 @@ export class LeaseThread {
     this.#worker = worker;
     this.#answers = port1;
     const sign = (): void => {
-      this.#say({ kind: 'alive' });
-      this.#hear();
+      this.#post({ kind: 'alive' });
+      this.#readRenewals();
       this.#renewed.dropBefore(hrtimeMs() - ttlMs);
     };
     this.#signs = setInterval(sign, ttlMs / SIGNS_A_TERM).unref();
   }
 
-  #say(note: LeaseNote): void {
+  #post(note: LeaseNote): void {
     this.#worker?.postMessage(note);
   }
 }

@@ -77,7 +77,7 @@ export class RedisMailboxes implements Mailboxes {
     bound: number,
     ageMs: number,
   ): Promise<AppendOutcome[]> {
-    const now = await this.#times.nowOrAsked(partition);
+    const now = await this.#times.nowOrRead(partition);
     const outcomes = await this.#appendAll(partition, deliveries, bound, now - ageMs);
     if (!outcomes.some(({ kind }) => kind === 'late')) return outcomes;
     // Either the message is late or the server time known here is outdated: ask the server.

@@ -89,7 +89,7 @@ export class PackWriter {
     if (doubt !== undefined) this.#askAgain(doubt, delivery, caller);
     else if (ageMs > DOUBT_MS) return { kind: 'late' };
     else {
-      await this.#parts.times.nowOrAsked(partition);
+      await this.#parts.times.nowOrRead(partition);
       this.#add({ partition, delivery, bound, caller });
     }
     return caller.promise;

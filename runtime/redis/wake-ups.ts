@@ -145,7 +145,7 @@ export class ServerTimes {
   }
 
   /** The server's time; asks the server when it has not reported it yet. */
-  async nowOrAsked(log: Log): Promise<number> {
+  async nowOrRead(log: Log): Promise<number> {
     return this.now(log) ?? (await this.ask(log));
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../runtime/clock.ts';
-import { ChangeLog, type Place } from '../../runtime/documents/change-log.ts';
+import { ChangeLog, type ChangePosition } from '../../runtime/documents/change-log.ts';
 import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
@@ -49,14 +49,18 @@ function isAway(thrown: unknown): boolean {
   throw thrown;
 }
 
-async function all(log: ChangeLog, tenant: string, from: Place): Promise<{ ids: string[]; numbers: number[] }> {
+async function all(
+  log: ChangeLog,
+  tenant: string,
+  from: ChangePosition,
+): Promise<{ ids: string[]; numbers: number[] }> {
   const [ids, numbers]: [string[], number[]] = [[], []];
   for (let place = from; ; ) {
     const page = await log.read(tenant, place);
     assert.notEqual(page, 'gone');
     if (page === 'gone' || page.length === 0) return { ids, numbers };
     for (const one of page) {
-      place = one.place;
+      place = one.position;
       ids.push(one.change.id);
       numbers.push(place.n);
     }
@@ -121,13 +125,13 @@ for (const store of DOCUMENT_STORES)
       await log.append(tenant, ['e', 'f'].map(change));
       const page = await log.read(tenant, { n: 0, first: 0, mark: '' });
       if (page === 'gone') assert.fail();
-      for (const [index, { place }] of page.entries())
-        assert.deepEqual((await all(other, tenant, place)).ids, ['a', 'b', 'c', 'd', 'e', 'f'].slice(index + 1));
+      for (const [index, { position }] of page.entries())
+        assert.deepEqual((await all(other, tenant, position)).ids, ['a', 'b', 'c', 'd', 'e', 'f'].slice(index + 1));
     });
 
     test('a position whose changes were removed is gone, and one that still exists is not', async () => {
       const [tenant, log] = [newTenant(), await open(20)];
-      const places: Place[] = [];
+      const places: ChangePosition[] = [];
       for (let n = 0; n < 60; n += 1) {
         await log.append(tenant, [change(`c${n}`)]);
         places.push(await log.end(tenant));

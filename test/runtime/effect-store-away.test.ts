@@ -6,7 +6,7 @@ import type { EffectHandler } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
 import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
-import { beforeActing, type OwnStore, SvcError, storeAway } from '../../runtime/errors.ts';
+import { beforeActing, type OwnStore, SvcError, unreachableStore } from '../../runtime/errors.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
 import { effect, openEffect, PARTITION, resultOf, runnerOptions, until } from '../support/open-effect.ts';
 
@@ -94,7 +94,7 @@ describe('an effect whose store is away', { timeout: 300_000 }, () => {
           const result = await until(() => resultOf(ledger, job.id), 'the result');
           assert.deepEqual(result.outcome, { kind: 'done', value: 1 });
           assert.equal(acted, 1);
-          assert.deepEqual(outages, ['documents away', 'documents back']);
+          assert.deepEqual(outages, ['documents began', 'documents ended']);
         },
         { concurrency: 1 },
       );
@@ -157,9 +157,9 @@ describe('an effect whose store is away', { timeout: 300_000 }, () => {
     const store = new Store();
     store.isAway = true;
     let acted = 0;
-    const work = effect('test.work', async (_, { patiently }) => {
+    const work = effect('test.work', async (_, { retryWhileUnavailable }) => {
       acted += 1;
-      await patiently(() => store.ask());
+      await retryWhileUnavailable(() => store.ask());
       return acted;
     });
     for (const mode of ['repeatable', 'once'] as const) {
@@ -280,13 +280,13 @@ describe('an effect whose store is away', { timeout: 300_000 }, () => {
       fc.property(fc.array(retry, { maxLength: 5 }), (codes) => {
         let error: SvcError = away;
         for (const code of codes) error = new SvcError(code, undefined, { cause: error });
-        assert.equal(storeAway(error), 'documents');
-        assert.equal(storeAway(new SvcError('internal', undefined, { cause: error })), null);
-        assert.equal(storeAway(new SvcError('in_doubt', undefined, { cause: error })), null);
+        assert.equal(unreachableStore(error), 'documents');
+        assert.equal(unreachableStore(new SvcError('internal', undefined, { cause: error })), null);
+        assert.equal(unreachableStore(new SvcError('in_doubt', undefined, { cause: error })), null);
       }),
     );
-    assert.equal(storeAway(new SvcError('unavailable')), null);
-    assert.equal(storeAway(new Error('no')), null);
+    assert.equal(unreachableStore(new SvcError('unavailable')), null);
+    assert.equal(unreachableStore(new Error('no')), null);
   });
 
   test('a check before the action says that nothing was begun; other failures stay as they are', async () => {

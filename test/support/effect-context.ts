@@ -11,7 +11,7 @@ export const effectContext = (told: Partial<EffectContext> = {}): EffectContext 
   signal: new AbortController().signal,
   progress: async () => true,
   parked: (waiting) => waiting,
-  patiently: (call) => call(),
+  retryWhileUnavailable: (call) => call(),
   waitedFor: (wait) => {
     throw new HandlerWaits(wait);
   },

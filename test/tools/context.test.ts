@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CONTEXT_LIMITS, ContextRequest, ContextTexts } from '../../manifests/agent/context.ts';
-import { SvcError, storeAway } from '../../runtime/errors.ts';
+import { SvcError, unreachableStore } from '../../runtime/errors.ts';
 import { createSecurityContexts } from '../../security/policy/contexts.ts';
 import { filesystemBreach } from '../../security/policy/paths.ts';
 import { domainProblem } from '../../security/policy/policy.ts';
@@ -224,6 +224,6 @@ describe('what cannot be read is named with its code', () => {
     const away = new SvcError('unavailable', 'the documents do not answer', { store: 'documents' });
     const volumes = { open: () => Promise.reject(away) };
     const thrown: unknown = await texts([file('style.md')], { files: { volumes } }).catch((error: unknown) => error);
-    assert.equal(storeAway(thrown), 'documents');
+    assert.equal(unreachableStore(thrown), 'documents');
   });
 });

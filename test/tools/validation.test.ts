@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { createToolCommands } from '../../effects/commands/tool-commands.ts';
 import type { ProgramView } from '../../effects/programs/view.ts';
 import { FilesRequest, FilesResult, ScriptRequest, ScriptResult } from '../../manifests/agent/workspace-checks.ts';
-import { SvcError, storeAway } from '../../runtime/errors.ts';
+import { SvcError, unreachableStore } from '../../runtime/errors.ts';
 import { createSecurityContexts } from '../../security/policy/contexts.ts';
 import { commandCeilings } from '../../security/policy/matching.ts';
 import { filesystemBreach } from '../../security/policy/paths.ts';
@@ -150,7 +150,7 @@ describe('files that a validator looks at', () => {
   test('a store of the node that is away is waited for and costs no attempt', async () => {
     const ports = { volumes: { open: () => Promise.reject(AWAY) } };
     const thrown: unknown = await read(['/workspace/report.md'], { ports }).catch((error: unknown) => error);
-    assert.equal(storeAway(thrown), 'documents');
+    assert.equal(unreachableStore(thrown), 'documents');
   });
 });
 
@@ -275,6 +275,6 @@ describe('the script of a validator on this host', () => {
 
   test('a store of the node that is away is waited for and costs no attempt', async () => {
     const thrown: unknown = await run('check.sh', { away: true }).catch((error: unknown) => error);
-    assert.equal(storeAway(thrown), 'documents');
+    assert.equal(unreachableStore(thrown), 'documents');
   });
 });

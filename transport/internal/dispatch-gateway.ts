@@ -31,7 +31,7 @@ const schema = { body: GatewayRequest };
  * is `{error: CODE, message}`, including the 502, 503 and 429 of models and providers.
  */
 export function addDispatchGateway(app: RestApp, parts: InternalServerParts, waits: OpenStreams): void {
-  speakShell(app);
+  addShellFormat(app);
   app.decorateRequest('gatewayCaller', null);
   // Runs before the body is read: a caller without a token cannot make the node hold a payload.
   app.addHook('onRequest', async (request) => {
@@ -78,7 +78,7 @@ function wantsShell(request: FastifyRequest): boolean {
 }
 
 /** Accepts requests in the shell form and answers them in that form, including errors. */
-function speakShell(app: RestApp): void {
+function addShellFormat(app: RestApp): void {
   app.addContentTypeParser(SHELL_REQUEST, { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
     readShellRequest(body),
   );

@@ -98,7 +98,7 @@ const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject
     if (body !== undefined && 'content' in body && 'application/octet-stream' in body.content) body.required = false;
   }
   const document = withExamples(withComponents(jsonSchemaTransformObject(generated)));
-  easeGenerators(document);
+  simplifyForGenerators(document);
   return document;
 };
 
@@ -106,7 +106,7 @@ const transformObject: NonNullable<FastifyDynamicSwaggerOptions['transformObject
  * Changes two forms that client generators refuse: a schema of several types becomes alternatives, and a header with the name
  * of a query parameter gets a name of its own for Go.
  */
-function easeGenerators(part: unknown): void {
+function simplifyForGenerators(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;
   if ('type' in part && Array.isArray(part.type) && part.type.filter((type) => type !== 'null').length > 1) {
     Object.assign(part, { anyOf: part.type.map((type: unknown) => ({ type })) });
@@ -114,7 +114,7 @@ function easeGenerators(part: unknown): void {
   }
   if ('in' in part && part.in === 'header' && 'name' in part && part.name === 'last-event-id')
     Object.assign(part, { 'x-go-name': 'LastEventIdHeader' });
-  for (const inner of Object.values(part)) easeGenerators(inner);
+  for (const inner of Object.values(part)) simplifyForGenerators(inner);
 }
 
 /** Options of the generator: OpenAPI 3.1 from the schemas of the routes. */

@@ -3,7 +3,7 @@ import { EXECUTIONS, type ExecutionDocument } from '../../actors/execution/view.
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../../actors/workflow/view.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { ChangeLog, Place, PlacedChange } from '../../runtime/documents/change-log.ts';
+import type { ChangeLog, ChangePosition, NumberedChange } from '../../runtime/documents/change-log.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
@@ -75,11 +75,11 @@ interface FeedParts {
 }
 
 /** After this many changes without a record for the reader, the reader gets its new position. */
-const TELL_PLACE_AFTER = 1_000;
+const SEND_POSITION_AFTER = 1_000;
 
 /** One result of a source: the new position in that source, and the record if the reader gets one. */
 interface Step {
-  readonly place?: Place;
+  readonly position?: ChangePosition;
   readonly event?: number;
   readonly record?: Omit<FeedRecord, 'id'>;
 }
@@ -103,29 +103,34 @@ export function createFeedApi(parts: FeedParts): FeedApi {
   }
 
   /** The changes behind a position that the viewer may see, and a reset whenever the position no longer exists. */
-  async function* changes(viewer: Viewer, asked: FeedAsked, from: Place, signal: AbortSignal): AsyncGenerator<Step> {
+  async function* changes(
+    viewer: Viewer,
+    asked: FeedAsked,
+    from: ChangePosition,
+    signal: AbortSignal,
+  ): AsyncGenerator<Step> {
     const tenant = tenantOfViewer(viewer);
     const feed = enter(tenant);
     try {
-      let [place, era, isKnown] = [from, feed.era, false];
+      let [position, era, isKnown] = [from, feed.era, false];
       while (!signal.aborted) {
         const { version } = feed;
         const isSameEra = feed.era === era;
         // The first read goes to the log, which knows whether the position still exists.
-        const found = isSameEra ? ((isKnown ? feed.behind(place) : null) ?? (await feed.read(place))) : 'gone';
+        const found = isSameEra ? ((isKnown ? feed.behind(position) : null) ?? (await feed.read(position))) : 'gone';
         if (found === 'gone') {
-          place = await parts.log.end(tenant);
+          position = await parts.log.end(tenant);
           [era, isKnown] = [feed.era, true];
           yield {
-            place,
+            position,
             record: { name: 'reset', content: { reason: 'the changes after your last record are no longer stored' } },
           };
           continue;
         }
         isKnown = true;
         for (const one of found) {
-          place = one.place;
-          yield { place, ...stepOf(viewer, asked, one) };
+          position = one.position;
+          yield { position, ...stepOf(viewer, asked, one) };
         }
         if (found.length === 0) await feed.newerThan(version, signal);
       }
@@ -159,8 +164,8 @@ export function createFeedApi(parts: FeedParts): FeedApi {
       if (asked.topics.includes('node')) requireRole(viewer, 'inspect');
       const ended = new AbortController();
       const stop = AbortSignal.any([signal, ended.signal]);
-      const start = asked.after?.place ?? (await parts.log.end(viewer.tenant));
-      const first: FeedPosition = { count: asked.after?.count ?? 0, place: start, event: asked.after?.event ?? 0 };
+      const start = asked.after?.position ?? (await parts.log.end(viewer.tenant));
+      const first: FeedPosition = { count: asked.after?.count ?? 0, position: start, event: asked.after?.event ?? 0 };
       const sources: AsyncGenerator<Step>[] = [changes(viewer, asked, start, stop)];
       if (asked.topics.includes('node')) sources.push(nodeChanges(stop));
       if (asked.followed !== undefined) {
@@ -184,20 +189,20 @@ async function* records(
   first: FeedPosition,
   isNew: boolean,
 ): AsyncGenerator<FeedRecord | null> {
-  let { count, place, event } = first;
-  let toldAt = place.n;
+  let { count, position, event } = first;
+  let sentAt = position.n;
   const next = (record: Omit<FeedRecord, 'id'>): FeedRecord => {
     count += 1;
-    toldAt = place.n;
-    return { ...record, id: feedId({ count, place, event }) };
+    sentAt = position.n;
+    return { ...record, id: feedId({ count, position, event }) };
   };
   if (isNew) yield next({ name: 'open', content: {} });
   for await (const step of steps) {
-    place = step?.place ?? place;
+    position = step?.position ?? position;
     event = step?.event ?? event;
     if (step === null) yield null;
     else if (step.record !== undefined) yield next(step.record);
-    else if (place.n - toldAt >= TELL_PLACE_AFTER) yield next({ name: 'place', content: {} });
+    else if (position.n - sentAt >= SEND_POSITION_AFTER) yield next({ name: 'place', content: {} });
   }
 }
 
@@ -242,7 +247,7 @@ function stepOf(viewer: Viewer, { topics, filter }: FeedAsked, change: Shown<Con
 
 /** Reads the documents of changes, each once. */
 function showOf({ lists, client }: FeedParts) {
-  return async (tenant: string, changes: readonly PlacedChange[]): Promise<Shown<Content>[]> => {
+  return async (tenant: string, changes: readonly NumberedChange[]): Promise<Shown<Content>[]> => {
     const served = new ServedPools(client);
     const ids = (collection: string): string[] => [
       ...new Set(changes.filter(({ change }) => change.collection === collection).map(({ change }) => change.id)),
@@ -269,9 +274,9 @@ function showOf({ lists, client }: FeedParts) {
         content: { approval: shown(document) },
       });
     }
-    return changes.map(({ place, change: { collection, id, owner } }) => {
+    return changes.map(({ position, change: { collection, id, owner } }) => {
       const known = contents.get(`${collection} ${id}`);
-      return { place, collection, id, owner: known?.owner ?? owner, content: known?.content ?? null };
+      return { position, collection, id, owner: known?.owner ?? owner, content: known?.content ?? null };
     });
   };
 }

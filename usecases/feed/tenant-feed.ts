@@ -1,12 +1,12 @@
 import type { Clock } from '../../runtime/clock.ts';
-import type { ChangeLog, Place, PlacedChange } from '../../runtime/documents/change-log.ts';
+import type { ChangeLog, ChangePosition, NumberedChange } from '../../runtime/documents/change-log.ts';
 import { toSvcError } from '../../runtime/errors.ts';
 import { backoffMs, sleep } from '../../runtime/kit/waits.ts';
 import { orAborted } from './merged.ts';
 
 /** A change with the present content of its document. Null: the document was removed. */
 export interface Shown<T> {
-  readonly place: Place;
+  readonly position: ChangePosition;
   readonly collection: string;
   readonly id: string;
   readonly owner: string | undefined;
@@ -18,7 +18,7 @@ export interface TenantFeedParts<T> {
   readonly clock: Clock;
   readonly tenant: string;
   /** Reads the documents of changes. */
-  readonly show: (tenant: string, changes: readonly PlacedChange[]) => Promise<readonly Shown<T>[]>;
+  readonly show: (tenant: string, changes: readonly NumberedChange[]) => Promise<readonly Shown<T>[]>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -40,7 +40,7 @@ export class TenantFeed<T> {
   #readers = 0;
   /** The newest changes, without gaps, oldest first. */
   #kept: Shown<T>[] = [];
-  #end: Place | null = null;
+  #end: ChangePosition | null = null;
   /** Grows when the log returned to an older state: earlier positions do not exist any more. */
   #era = 0;
   #version = 0;
@@ -72,17 +72,17 @@ export class TenantFeed<T> {
   }
 
   /** The next changes behind a position from memory; null when memory does not have all of them. */
-  behind({ n }: Place): readonly Shown<T>[] | null {
+  behind({ n }: ChangePosition): readonly Shown<T>[] | null {
     if (this.#end !== null && n >= this.#end.n) return [];
-    const oldest = this.#kept[0]?.place.n;
+    const oldest = this.#kept[0]?.position.n;
     if (oldest === undefined || n + 1 < oldest) return null;
     return this.#kept.slice(n + 1 - oldest, n + 1 - oldest + MOST_TAKEN);
   }
 
   /** The next changes behind a position from the log. */
-  async read(place: Place): Promise<readonly Shown<T>[] | 'gone'> {
+  async read(position: ChangePosition): Promise<readonly Shown<T>[] | 'gone'> {
     const { log, tenant, show } = this.#parts;
-    const page = await log.read(tenant, place);
+    const page = await log.read(tenant, position);
     return page === 'gone' ? page : show(tenant, page.slice(0, MOST_TAKEN));
   }
 
@@ -139,7 +139,7 @@ export class TenantFeed<T> {
     }
     const last = page.at(-1);
     if (last === undefined) return false;
-    this.#end = last.place;
+    this.#end = last.position;
     this.#kept.push(...page);
     if (this.#kept.length > MOST_KEPT) this.#kept.splice(0, this.#kept.length - MOST_KEPT);
     // A full page may not be the last one.

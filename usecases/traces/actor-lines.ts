@@ -6,8 +6,8 @@ import type { RecordedParts } from '../../runtime/runtime.ts';
 import { decodeEntry } from '../../runtime/turns/loading.ts';
 import type { LedgerLine } from '../../runtime/turns/replay.ts';
 
-/** Place of a delivery in the ledger. */
-type Place = Pick<LedgerDelivery, 'partition' | 'seq'>;
+/** DeliveryPosition of a delivery in the ledger. */
+type DeliveryPosition = Pick<LedgerDelivery, 'partition' | 'seq'>;
 
 /** Most deliveries that a state is rebuilt from. */
 export const MOST_REPLAYED = 50_000;
@@ -29,7 +29,7 @@ interface LineParts {
 export async function* actorLines(
   { ledger, payloads }: LineParts,
   address: Address,
-  end?: { readonly last: Place; readonly side: 'after' | 'before' },
+  end?: { readonly last: DeliveryPosition; readonly side: 'after' | 'before' },
 ): AsyncGenerator<LedgerLine> {
   let count = 0;
   for (let after: string | undefined; ; ) {

@@ -2,7 +2,7 @@ import type { Address } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EffectError, EffectRow } from '../../runtime/effect-ledger.ts';
-import { type OwnStore, SvcError, storeAway } from '../../runtime/errors.ts';
+import { type OwnStore, SvcError, unreachableStore } from '../../runtime/errors.ts';
 import type { Viewer } from '../../runtime/identity.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
 import type { MemberStatus } from '../ports/cluster.ts';
@@ -100,15 +100,15 @@ export class Reading {
       if (first !== 'late') return first.value;
     } catch (thrown) {
       if (thrown instanceof NewerVersion) return this.end(newerActor(thrown));
-      const away = storeAway(thrown) ?? (isPassing(thrown) ? store : null);
+      const away = unreachableStore(thrown) ?? (isPassing(thrown) ? store : null);
       if (away === null) throw thrown;
-      return this.end(awayLink(away));
+      return this.end(unreachableStoreLink(away));
     } finally {
       cancel();
     }
     // The read continues without a listener; its failure was answered already.
     reading.catch(() => undefined);
-    return this.end(awayLink(store));
+    return this.end(unreachableStoreLink(store));
   }
 }
 
@@ -142,7 +142,7 @@ const NAMES: Readonly<Record<OwnStore, string>> = {
 };
 
 /** The store is the cause: it did not answer in time. */
-const awayLink = (store: OwnStore): LinkOf<'store'> => ({
+const unreachableStoreLink = (store: OwnStore): LinkOf<'store'> => ({
   kind: 'store',
   id: store,
   until: null,

@@ -38,7 +38,7 @@ interface OpenGroup {
 }
 
 /** The target of a partition's deliveries: its own segments, or those of its group. */
-interface Place {
+interface SegmentTarget {
   readonly group: OpenGroup;
   readonly idOf: (first: number) => string;
   /** In a segment of a group. */
@@ -49,7 +49,7 @@ interface Place {
 interface Source {
   readonly bytes: Buffer;
   readonly view: DataView;
-  readonly placeOf: (number: number) => Place;
+  readonly placeOf: (number: number) => SegmentTarget;
   readonly nodes: readonly (string | null)[];
 }
 
@@ -66,7 +66,7 @@ export interface PackedSegment {
 export class SegmentPacker {
   /** By partition or group. */
   readonly #groups = new Map<Partition | PartitionGroup, OpenGroup>();
-  readonly #places = new Map<Partition, Place>();
+  readonly #places = new Map<Partition, SegmentTarget>();
   readonly #found = new MessageKeys();
   readonly #memory: LineMemory;
   readonly #keys: RoundKeys;
@@ -90,8 +90,8 @@ export class SegmentPacker {
       this.#places.clear();
       this.#log = log;
     }
-    const places: Place[] = [];
-    const placeOf = (number: number): Place => {
+    const places: SegmentTarget[] = [];
+    const placeOf = (number: number): SegmentTarget => {
       places[number] ??= this.#placeOf(partitions[number]);
       return places[number];
     };
@@ -141,12 +141,12 @@ export class SegmentPacker {
     return more;
   }
 
-  #placeOf(partition: Partition | undefined): Place {
+  #placeOf(partition: Partition | undefined): SegmentTarget {
     if (partition === undefined) throw new RangeError('a delivery without its partition');
     const known = this.#places.get(partition);
     if (known !== undefined) return known;
     const log = this.#log;
-    let place: Place;
+    let place: SegmentTarget;
     if (log === null) {
       place = { group: this.#groupOf(partition), idOf: (first) => partitionSegmentId(partition, first), number: null };
     } else {
@@ -179,7 +179,7 @@ export class SegmentPacker {
   /** The open segment for a delivery. A new one is begun when the old one is full or covers too long a time. */
   #segmentFor(
     tenant: string,
-    place: Place,
+    place: SegmentTarget,
     {
       node,
       seq,

@@ -28,7 +28,7 @@ test('times of renewals by the lease thread are kept for one term, those of lost
   const times = new RenewalTimes();
   for (let outage = 0; outage < OUTAGES; outage += 1) {
     const at = outage * 10 * TERM_MS;
-    times.heard(grantsOf(outage), at);
+    times.note(grantsOf(outage), at);
     times.dropBefore(at - TERM_MS);
     assert.deepEqual([times.size, times.of(`${outage}-0`)], [LEASES, at]);
   }

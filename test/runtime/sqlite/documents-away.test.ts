@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { type OwnStore, SvcError, storeAway } from '../../../runtime/errors.ts';
+import { type OwnStore, SvcError, unreachableStore } from '../../../runtime/errors.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { storeError } from '../../../runtime/sqlite/database.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 
 const isAway = (store: OwnStore) => (thrown: unknown) => {
   assert.ok(thrown instanceof SvcError);
-  assert.deepEqual([thrown.code, storeAway(thrown)], ['unavailable', store]);
+  assert.deepEqual([thrown.code, unreachableStore(thrown)], ['unavailable', store]);
   return true;
 };
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { SvcError, storeAway } from '../../../runtime/errors.ts';
+import { SvcError, unreachableStore } from '../../../runtime/errors.ts';
 import { openDocumentsFile } from '../../../runtime/sqlite/database.ts';
 import { SqliteDocuments, type SqliteDocumentsOptions } from '../../../runtime/sqlite/documents.ts';
 import { GroupCommit } from '../../../runtime/sqlite/documents-group.ts';
@@ -21,7 +21,7 @@ const notes = (count: number, text = '') => Array.from({ length: count }, (_, n)
 
 const isAway = (thrown: unknown): true => {
   assert.ok(thrown instanceof SvcError);
-  assert.deepEqual([thrown.code, storeAway(thrown)], ['unavailable', 'documents']);
+  assert.deepEqual([thrown.code, unreachableStore(thrown)], ['unavailable', 'documents']);
   return true;
 };
 

@@ -27,7 +27,7 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
       admit: admission(parts),
       hasCaller: (path) => RULES.get(path)?.shows === 'node token',
       trailers: introduction(parts.proofs),
-      messageBytes: (path) => (FOR_STRANGERS.has(path) ? limits.attestationBytes + SLACK_BYTES : limits.messageBytes),
+      messageBytes: (path) => (WITHOUT_TOKEN.has(path) ? limits.attestationBytes + SLACK_BYTES : limits.messageBytes),
       enter: (path) =>
         path === NodeClusterServiceService.forwardExecution.path ? parts.admission?.enter() : undefined,
     },
@@ -41,7 +41,7 @@ export function createClusterServer(given: ClusterServerParts): GrpcServer {
  */
 const SLACK_BYTES = 64 * 1024;
 
-const FOR_STRANGERS: ReadonlySet<string> = new Set([
+const WITHOUT_TOKEN: ReadonlySet<string> = new Set([
   NodeClusterServiceService.attestNode.path,
   NodeClusterServiceService.challengeNode.path,
 ]);
