@@ -1,4 +1,4 @@
-/** A JSON Schema as the API description holds it, as far as types depend on it. */
+/** A JSON Schema in the API description, with the parts that types depend on. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -36,7 +36,7 @@ interface ApiOperation {
   readonly responses: Readonly<Record<string, { readonly content?: Contents }>>;
 }
 
-/** An OpenAPI 3.1 document, as far as a client depends on it. */
+/** An OpenAPI 3.1 document, with the parts that a client depends on. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
@@ -48,7 +48,7 @@ export interface DescribedRoute {
   /** Parameters as `{name}`. */
   readonly path: string;
   readonly query: readonly string[];
-  /** `json`: the other members of the input; a media type: the member `body`; null: there is none. */
+  /** `json`: the other members of the input; a media type: the member `body`; null: no body. */
   readonly body: 'json' | 'application/yaml' | 'application/octet-stream' | null;
   readonly answer: 'json' | 'text' | 'bytes' | 'stream';
 }
@@ -70,15 +70,15 @@ export interface DescribedOperation {
   readonly constant: string;
   readonly route: DescribedRoute;
   readonly inputs: readonly InputMember[];
-  /** Whether the call may do without any input. */
+  /** Whether the call is possible without input. */
   readonly isInputOptional: boolean;
-  /** Of the answer, or of one event of a stream; null: there is none. */
+  /** Type of the answer, or of one event of a stream; null: there is none. */
   readonly answer: Schema | null;
-  /** What it does, with its route. */
+  /** Description with its route. */
   readonly about: string;
 }
 
-/** The operations of a description, in its order. Throws for one that clients cannot express. */
+/** The operations of a description, in its order. Throws for an operation that clients cannot express. */
 export function operationsIn({ paths }: OpenApi): DescribedOperation[] {
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => described(path, method.toUpperCase(), operation)),

@@ -12,10 +12,10 @@ const HERE = import.meta.dirname;
 const ROOT = resolve(HERE, '..');
 const DIST = join(HERE, 'dist');
 const ASSETS = join(DIST, 'assets');
-/** What the build reads, besides packages, whose versions the lock file names. */
+/** Sources of the build, besides packages, whose versions the lock file pins. */
 const SOURCES = ['dashboard/**/*.{ts,tsx,css,html}', 'clients/typescript/**/*.ts', 'package-lock.json'];
 
-/** What a browser loads before it shows the first page. */
+/** Files that a browser loads before it shows the first page. */
 const FIRST_LOAD_MAX_BYTES = 300_000;
 const LONGEST_BUILD_MS = 60_000;
 
@@ -36,7 +36,7 @@ const COMMON = {
 } as const satisfies BuildOptions;
 
 interface Built {
-  /** Bytes of gzip of what the first page loads. */
+  /** Size of the first load, in bytes of gzip. */
   readonly firstLoadBytes: number;
   readonly ms: number;
 }
@@ -119,8 +119,8 @@ function isStale(): boolean {
 }
 
 /**
- * Builds unless the last build is newer than every source. Processes build one after the other: files of a half build are
- * not served, and a process that waited finds a new build. Throws when the first load is too large.
+ * Builds unless the last build is newer than every source. Processes build one after the other, so that a partial build is
+ * never served; a process that waited finds a new build. Throws when the first load is too large.
  */
 export async function buildIfStale(): Promise<void> {
   if (!isStale()) return;
@@ -135,7 +135,7 @@ export async function buildIfStale(): Promise<void> {
   }
 }
 
-/** Waits for the lock of a tiny database, which the operating system drops when the process that has it dies. */
+/** Waits for the lock of a small database, which the operating system releases when its process dies. */
 function takeLock(): DatabaseSync {
   mkdirSync(join(ROOT, '.cache'), { recursive: true });
   const lock = new DatabaseSync(join(ROOT, '.cache', 'dashboard-build.db'), { timeout: LONGEST_BUILD_MS });

@@ -1,6 +1,7 @@
 /**
- * `npm run demo`: a node, three agents and a workflow at work, followed live. One agent is a program, one talks to a model,
- * one calls tools, and what it was allowed is on record; the workflow waits for a person. `-- PATH` looks at another directory, `-- --once` ends after the runs.
+ * `npm run demo`: a node, three agents and a workflow, followed live. One agent is a program, one talks to a model, one calls
+ * tools with an audit record; the workflow waits for a person. `-- PATH` selects another directory, `-- --once` ends after the
+ * runs.
  */
 import { relative, resolve } from 'node:path';
 import { isObject, numberOf, textOf } from '../cli/json.ts';
@@ -93,7 +94,7 @@ async function showCalls(node: Node, [, , notes]: readonly DemoRun[], paint: Pai
   say();
 }
 
-/** With --once the demo signs off itself, so that the run ends. */
+/** With --once the demo answers the approval itself, so that the run ends. */
 async function showReview(node: Node, { directory, once }: DemoOptions, paint: Paint): Promise<Review> {
   const client = new NodeClient({ url: node.restUrl });
   const input = { directory, text: await repositoryText(directory) };
@@ -110,10 +111,10 @@ function usageOf({ usage }: DemoRun['status']): string {
   return `${numberOf(usage, 'input_tokens')} tokens in, ${numberOf(usage, 'output_tokens')} out`;
 }
 
-/** Resolves when the node has stopped: at a signal, or when `stop` says so. */
+/** Resolves when the node has stopped: after a signal, or when `stop` resolves. */
 function endWith(node: Node, stop: AbortController): Promise<void> {
   const interrupt = (): void => {
-    // A second signal means now.
+    // A second signal stops at once.
     if (stop.signal.aborted) process.exit(130);
     stop.abort();
   };

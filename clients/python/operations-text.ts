@@ -5,7 +5,7 @@ const MADE = '# Made by clients/generate.ts from the API description; do not edi
 const FUTURE = 'from __future__ import annotations';
 const TYPING = 'from typing import Any, Dict, List, Literal, Mapping, NotRequired, Tuple, TypeAlias, TypedDict, Union';
 
-/** The generated modules of the Python client, by name. Throws where the description has something they cannot say. */
+/** The generated modules of the Python client, by name. Throws for parts of the description that they cannot express. */
 export function pythonClient(document: OpenApi) {
   const types = new PythonTypes();
   for (const [name, schema] of Object.entries(document.components?.schemas ?? {})) types.define(name, schema);

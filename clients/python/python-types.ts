@@ -1,6 +1,6 @@
 import type { Schema } from '../api-description.ts';
 
-/** Words that no field, argument or method of Python may have as its name. */
+/** Words that no field, argument or method may have as its name in Python. */
 const KEYWORDS: ReadonlySet<string> = new Set(
   (
     'False None True and as assert async await break class continue def del elif else except finally for from global if ' +
@@ -8,7 +8,7 @@ const KEYWORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** A name of the wire as Python can write it: `from` is `from_`. */
+/** A name of the wire in Python: `from` becomes `from_`. */
 export const pythonName = (name: string): string => (KEYWORDS.has(name) ? `${name}_` : name);
 
 export const pascalCase = (name: string): string =>
@@ -25,11 +25,11 @@ export function pythonLiteral(value: unknown): string {
 }
 
 /**
- * The types of a description as Python writes them. An object becomes a `TypedDict`; one that has no name of its own is
- * named after where it stands.
+ * The types of a description in Python. An object becomes a `TypedDict`; without a name of its own it is named after its
+ * position.
  */
 export class PythonTypes {
-  /** Definitions in the order in which they were met, by name. */
+  /** Definitions by name, in the order of their first use. */
   readonly #definitions = new Map<string, string>();
 
   get text(): string {
@@ -46,7 +46,7 @@ export class PythonTypes {
     else this.#add(name, `${name}: TypeAlias = ${JSON.stringify(this.of(schema, name))}`);
   }
 
-  /** The type of a schema; `place` names what it needs a name for. */
+  /** The type of a schema; `place` is the name for types that need one. */
   of(schema: Schema, place: string): string {
     if (schema.$ref !== undefined) return schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1);
     if (schema.const !== undefined) return literals([schema.const]);
@@ -87,9 +87,9 @@ export class PythonTypes {
     return `Dict[str, ${typeof additionalProperties === 'object' ? this.of(additionalProperties, `${place}Value`) : 'Any'}]`;
   }
 
-  /** Fields whose names Python cannot write need the form with a call. */
+  /** Fields whose names are no identifiers of Python need the form with a call. */
   #dictionary(name: string, { properties = {}, required = [] }: Schema): string {
-    // A type that names itself must be known before its fields are read.
+    // A type that refers to itself must be known before its fields are read.
     this.#add(name, '');
     const fields = Object.entries(properties).map(([key, schema]) => {
       const type = this.of(schema, `${name}${pascalCase(key)}`);
@@ -125,7 +125,7 @@ const isRecord = (schema: Schema): boolean =>
   (schema.anyOf ?? schema.oneOf ?? schema.allOf) === undefined &&
   Object.keys(schema.properties ?? {}).length > 0;
 
-/** A choice with one key is named after it, as events are. */
+/** An alternative with one key is named after it, as events are. */
 function choiceName(place: string, { properties = {} }: Schema, index: number): string {
   const [key, ...more] = Object.keys(properties);
   return key !== undefined && more.length === 0 ? `${place}${pascalCase(key)}` : `${place}${index + 1}`;

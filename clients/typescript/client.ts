@@ -5,7 +5,7 @@ import { resumed } from './resumed-stream.ts';
 export type { StreamedEvent, SvcClient };
 export { AccessEndedError, StreamCutError };
 
-/** Where the node is, and who calls. */
+/** Address of the node, and the caller. */
 export interface ClientOptions {
   /** Such as `http://127.0.0.1:8080`. */
   readonly baseUrl: string;
@@ -15,7 +15,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Of one call. */
+/** Options of one call. */
 export interface CallOptions {
   /** Ends the request; the promise rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
@@ -25,26 +25,26 @@ export interface CallOptions {
   readonly tenant?: string;
   /** W3C trace context of the caller. */
   readonly traceparent?: string;
-  /** Of streams: the number of the last event that was seen; the stream goes on after it. */
+  /** For streams: the id of the last event that was seen; the stream continues after it. */
   readonly lastEventId?: number | string;
   /**
-   * Of streams: how long the node may be away before the stream fails; default one minute. `false`: a cut is thrown, as
-   * `StreamCutError` where the node announced it, and the caller resumes.
+   * For streams: how long the node may be unreachable before the stream fails; default one minute. `false`: a lost connection
+   * is thrown, as `StreamCutError` where the node announced it, and the caller resumes.
    */
   readonly resume?: false | { readonly patienceMs: number };
 }
 
 const PATIENCE_MS = 60_000;
-/** Statuses of refusals that pass: time-outs, too many calls, a node or proxy that stops or starts. */
+/** Statuses of temporary refusals: time-outs, too many calls, a node or proxy that stops or starts. */
 const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
-/** How an operation is sent; made by the generator. */
+/** How an operation is sent; written by the generator. */
 export interface Route {
   readonly method: string;
   /** Parameters as `{name}`. */
   readonly path: string;
   readonly query: readonly string[];
-  /** `json`: the other members of the input; a media type: the member `body`; null: there is none. */
+  /** `json`: the other members of the input; a media type: the member `body`; null: no body. */
   readonly body: 'json' | 'application/yaml' | 'application/octet-stream' | null;
   readonly answer: 'json' | 'text' | 'bytes' | 'stream';
 }
@@ -52,10 +52,10 @@ export interface Route {
 /** An answer with status 400 or more. */
 export class SvcApiError extends Error {
   readonly status: number;
-  /** Code of the error table; null where the route answers with a text alone. */
+  /** Code of the error table; null where the route answers only with a text. */
   readonly code: string | null;
   readonly details: unknown;
-  /** When the call may be repeated, as the node says; absent when it does not. */
+  /** Time until the call may be repeated, given by the node; absent when it should not be repeated. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -82,7 +82,10 @@ export class Sender {
     this.#options = options;
   }
 
-  /** A JSON answer. Throws, as all here, `SvcApiError` for a refusal and what `fetch` throws when the node is away. */
+  /**
+   * A JSON answer. Throws, like all methods here, `SvcApiError` for a refusal, and the error of `fetch` when the node is
+   * unreachable.
+   */
   async json<Answer>(route: Route, input: object = {}, options: CallOptions = {}): Promise<Answer> {
     const text = await this.text(route, input, options);
     return JSON.parse(text === '' ? 'null' : text);
@@ -97,8 +100,8 @@ export class Sender {
   }
 
   /**
-   * Events of a stream, until it ends, the loop is left or `signal` aborts. After a lost connection or a restart of the node
-   * it goes on behind the last event, so none is missed and none comes twice; streams without numbers are not resumed.
+   * Events of a stream, until it ends, the loop is left or `signal` aborts. After a lost connection or a restart of the node it
+   * continues with the next event, without loss or repeats; streams without numbers are not resumed.
    */
   async *stream<Event>(
     route: Route,
@@ -162,7 +165,7 @@ export class Sender {
   }
 }
 
-/** Values of path parameters that would name another path: URLs drop or fold them. */
+/** Values of path parameters that would change the path: URLs drop or merge them. */
 const UNFIT: ReadonlySet<string> = new Set(['', '.', '..']);
 
 const ACCEPTED = {
@@ -199,7 +202,7 @@ function problemOf(text: string, status: number) {
   try {
     body = JSON.parse(text);
   } catch {
-    // A proxy in between answered with something else than JSON.
+    // A proxy in between answered with something other than JSON.
     return unknown;
   }
   if (typeof body !== 'object' || body === null || !('error' in body) || typeof body.error !== 'string') return unknown;

@@ -7,11 +7,11 @@ export interface StreamedEvent<Event> {
   readonly event: Event;
 }
 
-/** The node ended a stream before its last event, because it stops or could not read on: resume it. */
+/** The node ended a stream before its last event, because it stops or could not continue reading: resume it. */
 export class StreamCutError extends Error {
   /** Id of the last event that was read: `lastEventId` of the call that resumes. */
   readonly lastEventId: number | string;
-  /** How long the node asks to wait. */
+  /** Pause that the node asks for. */
   readonly retryAfterMs: number;
 
   constructor(lastEventId: number | string, retryAfterMs: number) {
@@ -35,10 +35,10 @@ export class AccessEndedError extends Error {
 }
 
 /**
- * Records of an event stream in their order; comments (heartbeats) are skipped. A record that the stream cut off is
- * dropped, as the HTML standard says. Leaving the loop cancels the stream. Throws `StreamCutError` when the stream asks for
- * a reconnect at its end, `AccessEndedError` when the caller has no access any more, and an error when nothing came for
- * `silenceMs`: the node sends heartbeats, so the connection is gone.
+ * Records of an event stream in their order; comments (heartbeats) are skipped. An incomplete record at the end is dropped, as
+ * the HTML standard requires. Leaving the loop cancels the stream. Throws `StreamCutError` when the stream asks for a reconnect
+ * at its end, `AccessEndedError` when the caller has no access any more, and an error when nothing arrived for `silenceMs`: the
+ * node sends heartbeats, so the connection is lost.
  */
 export async function* eventsOf<Event>(
   body: ReadableStream<Uint8Array>,
@@ -58,20 +58,20 @@ export async function* eventsOf<Event>(
         if (retry !== '') retryMs = Number(retry);
         if (data === '') continue;
         if (event === 'access_ended') throw new AccessEndedError(last, JSON.parse(data).access_ended.message);
-        // The ids of most streams are the number alone.
+        // The ids of most streams are only the number.
         const number = Number.parseInt(id, 10);
         last = String(number) === id ? number : id;
         yield { id: number, place: id, event: JSON.parse(data) };
       }
     }
   } finally {
-    // A connection that is gone cannot be cancelled, which is no error of its own.
+    // A lost connection cannot be cancelled, which is no further error.
     await reader.cancel().catch(() => undefined);
   }
   if (retryMs !== null) throw new StreamCutError(last, retryMs);
 }
 
-/** Collects the pieces of a stream until a record is whole. A record of many pieces is searched once, not at each piece. */
+/** Collects the pieces of a stream until a record is complete. A record of many pieces is searched once, not at each piece. */
 class Records {
   #pieces: string[] = [];
   /** The last characters, where the end of a record may begin. */

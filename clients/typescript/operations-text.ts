@@ -1,7 +1,7 @@
 import { type DescribedOperation, type InputMember, type OpenApi, operationsIn } from '../api-description.ts';
 import { commentLines, keyText, typeText } from './type-text.ts';
 
-/** The text of gen/operations.ts for an API description. Throws where the description has something it cannot say. */
+/** The text of gen/operations.ts for an API description. Throws for parts of the description that it cannot express. */
 export function typescriptClient(document: OpenApi): string {
   const operations = operationsIn(document);
   const named = Object.entries(document.components?.schemas ?? {});

@@ -4,13 +4,13 @@ import { AccessEndedError, eventsOf, StreamCutError, type StreamedEvent } from '
 export interface Resumable {
   /** Opens the stream after an event; null when it has ended and all its events were seen. Throws for a refusal. */
   readonly open: (after: number | string | undefined) => Promise<ReadableStream<Uint8Array> | null>;
-  /** Whether a refusal may pass: the node stops, starts, or takes no more calls for a moment. */
+  /** Whether a refusal is temporary: the node stops, starts, or accepts no calls for a moment. */
   readonly mayPass: (refusal: unknown) => boolean;
   /** Whether the next request may carry another token than the one whose access ended. */
   readonly renewsToken: boolean;
   readonly after: number | string | undefined;
   readonly signal: AbortSignal | undefined;
-  /** How long the node may be away. */
+  /** How long the node may be unreachable. */
   readonly patienceMs: number;
 }
 
@@ -22,8 +22,8 @@ const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 2_000;
 
 /**
- * The events of a stream, each once and in their order, over as many connections as that takes. The first connection is not
- * tried again: a refusal of it, or a node that is away, is thrown at once.
+ * The events of a stream, each once and in order, over as many connections as necessary. The first connection is not retried: a
+ * refusal, or an unreachable node, is thrown at once.
  */
 export async function* resumed<Event>(stream: Resumable): AsyncGenerator<StreamedEvent<Event>, void, undefined> {
   const { signal } = stream;
@@ -54,7 +54,7 @@ export async function* resumed<Event>(stream: Resumable): AsyncGenerator<Streame
     awaySince ??= now;
     if (now - awaySince > stream.patienceMs) throw cut;
     delayMs = Math.min(LONGEST_DELAY_MS, Math.max(FIRST_DELAY_MS, delayMs * 2));
-    // Readers that were cut at the same moment do not come back at the same moment.
+    // Random, so that readers that lost their connection at the same moment do not reconnect at the same moment.
     await pause(Math.max(delayMs, advisedMs(cut)) * (0.5 + Math.random() / 2), signal);
   }
 }
@@ -67,8 +67,7 @@ function wasSeen(place: string, last: number | string | undefined): boolean {
 function isFinal(thrown: unknown, { mayPass, renewsToken }: Resumable): boolean {
   if (thrown instanceof StreamCutError) return false;
   if (thrown instanceof AccessEndedError) return !renewsToken;
-  // Text that is not an event would be the same again, and so would a lasting refusal. Every other failure is one of
-  // the connection.
+  // Invalid events would be repeated, and so would a permanent refusal. Every other failure is one of the connection.
   return thrown instanceof SyntaxError || !mayPass(thrown);
 }
 

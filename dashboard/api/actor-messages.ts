@@ -1,14 +1,14 @@
 import type { Delivery } from '../../clients/typescript/gen/operations.ts';
 import { api } from './queries.ts';
 
-/** A message that an actor got, by its last attempt. */
+/** A message that an actor received, with its last attempt. */
 export type GotMessage = Pick<Delivery, 'message_id' | 'type' | 'at'>;
 
 const PAGE = 1_000;
-/** Most pages that are read: a slider over more messages would be unusable. */
+/** Maximum number of pages read: a slider over more messages would be unusable. */
 const MOST_PAGES = 5;
 
-/** Deliveries that left the state as it was, since the message failed or had to wait. */
+/** Outcomes of deliveries that did not change the state, because the message failed or had to wait. */
 const NOT_HANDLED: ReadonlySet<Delivery['outcome']> = new Set(['retried', 'deferred', 'dead-lettered']);
 
 /** Messages that an actor handled, oldest first, each once. */

@@ -5,13 +5,13 @@ import { counted } from '../parts/format.ts';
 export type AuditChain = Awaited<ReturnType<SvcClient['sealSessions']['audit']>>;
 export type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
 
-/** What a check of a chain found, as a sentence for people. */
+/** Result of the check of a chain, as a sentence for people. */
 export interface ChainCheck {
   readonly isWhole: boolean;
   readonly text: string;
 }
 
-/** A record as its hash is computed, without the hash. */
+/** A record in the form of which the hash is computed, without the hash. */
 interface Linked {
   readonly sequence: number;
   readonly at: string;
@@ -32,7 +32,7 @@ export interface ChainEnd {
 
 export const NO_RECORD: ChainEnd = { sequence: 0, hash: null };
 
-/** Half of a surrogate pair has no canonical form and counts as U+FFFD, as the node has it. */
+/** Half of a surrogate pair has no canonical form and counts as U+FFFD, as on the node. */
 const UNPAIRED = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/g;
 
 function canonicalText(value: Linked): string {
@@ -49,13 +49,13 @@ async function hashOf({ sequence, at, body, previous_hash }: Linked): Promise<st
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0));
 
-/** Why a chain cannot be checked in this browser; null where it can. */
+/** Why this browser cannot check a chain; null where it can. */
 export const uncheckable = (): ChainCheck | null =>
   globalThis.crypto?.subtle === undefined
     ? { isWhole: false, text: 'not checked: browsers check only on pages of https or of this machine' }
     : null;
 
-/** The first record that was changed, or does not follow the one before, as a sentence; null when all links hold. */
+/** The first record that was changed, or does not follow the previous one, as a sentence; null when all links hold. */
 export async function brokenLink(records: readonly ChainRecord[], start: ChainEnd): Promise<string | null> {
   let { sequence, hash: previous } = start;
   for (const record of records) {
@@ -69,8 +69,8 @@ export async function brokenLink(records: readonly ChainRecord[], start: ChainEn
 }
 
 /**
- * Checks the chain of a session here, without trust in the answer that brought it: the hash of each record, its link to the one before, and the
- * signature of the head with the public keys of the nodes.
+ * Checks the chain of a session in the browser, without trusting the answer: the hash of each record, its link to the previous
+ * one, and the signature of the head with the public keys of the nodes.
  */
 export async function checkChain({ records, head, session_id }: AuditChain, keys: Keys): Promise<ChainCheck> {
   const cannot = uncheckable();

@@ -13,9 +13,9 @@ const RECONNECT_MS = 1_000;
 /** Changes within this time are collected into one read of each list. */
 const GATHER_MS = 700;
 
-/** Id of the last record: the feed resumes after it, so that a lost connection misses nothing. */
+/** Id of the last record, after which the feed resumes without a gap. */
 let place: string | undefined;
-/** Pages that have a stream of their own: a page holds one connection. */
+/** Number of pages with a stream of their own: a page holds one connection. */
 let holds = 0;
 const listeners = new Set<() => void>();
 
@@ -23,7 +23,7 @@ const tell = (): void => {
   for (const listener of listeners) listener();
 };
 
-/** Stops the feed while a page follows one run by its own stream. Returns what lets it go on. */
+/** Pauses the feed while a page follows one run by its own stream. Returns a function that resumes it. */
 export function holdFeed(): () => void {
   holds += 1;
   tell();
@@ -34,8 +34,8 @@ export function holdFeed(): () => void {
 }
 
 /**
- * Follows the changes of the node while the page is visible, and reads the lists again that a change is in. `topics`: names
- * with spaces between them; an empty text follows nothing.
+ * Follows the changes of the node while the page is visible, and reads the changed lists again. `topics`: names separated by
+ * spaces; an empty text follows nothing.
  */
 export function useFeed(topics: string, tenant: string): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another tenant has another feed, from its beginning.
@@ -62,7 +62,7 @@ export function useFeed(topics: string, tenant: string): void {
   }, [topics, tenant]);
 }
 
-/** Reads until the signal; goes on after a cut. Ends by itself when the node refuses: then pages read at intervals. */
+/** Reads until the signal; continues after a lost connection. Ends when the node refuses: pages then read at intervals. */
 async function follow(topics: readonly string[], signal: AbortSignal): Promise<void> {
   const topic = TOPICS.filter((one) => topics.includes(one));
   while (!signal.aborted) {
@@ -85,7 +85,7 @@ async function follow(topics: readonly string[], signal: AbortSignal): Promise<v
 let gathered: Map<string, readonly string[]> | null = null;
 const changedRuns = new Map<string, Run>();
 
-/** Marks what a change makes outdated. It is read again a moment later, once for many changes. */
+/** Marks the lists that a change makes outdated. They are read again a moment later, once for many changes. */
 function changed(event: FeedEvent): void {
   if (gathered === null) {
     gathered = new Map();

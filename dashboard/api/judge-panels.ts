@@ -5,22 +5,22 @@ import type { Run } from './runs.ts';
 /** One judge of a panel. */
 export interface JudgeSeat {
   readonly key: string;
-  /** Name of the agent, else what it was asked by. */
+  /** Name of the agent, else the requested name. */
   readonly agent: string;
-  /** Its run. */
+  /** The run of the judge. */
   readonly runId: string;
   readonly status: string;
   readonly weight: number | null;
   readonly score: number | null;
   readonly confidence: number | null;
-  /** Its reason, or why it gave no verdict. */
+  /** Its reasoning, or the reason why it gave no verdict. */
   readonly said: string;
 }
 
 export interface JudgePanel {
   readonly id: string;
   readonly status: string;
-  /** What the panel as a whole said; null while it judges. */
+  /** Verdict of the whole panel; null while it judges. */
   readonly verdict: string | null;
   readonly seats: readonly JudgeSeat[];
 }
@@ -39,7 +39,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 
 const figure = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
-/** Panels that a run of an agent or a workflow convened, with each of their judges, from the states of their actors. */
+/** Panels that a run of an agent or a workflow convened, with all their judges, from the states of their actors. */
 export async function panelsOf({ id, trace_id }: Pick<Run, 'id' | 'trace_id'>): Promise<readonly JudgePanel[]> {
   if (trace_id === null) return [];
   const [{ deliveries }, { runs }] = await Promise.all([
@@ -57,7 +57,7 @@ export async function panelsOf({ id, trace_id }: Pick<Run, 'id' | 'trace_id'>): 
 
 function panelOf({ panel_id, status, seats, outcome }: Fields, names: ReadonlyMap<string, string>): JudgePanel {
   const { individual_results: results, consensus, error } = fieldsOf(outcome);
-  // The verdicts of an ended panel are in its outcome alone, in the order of the seats that answered.
+  // Only the outcome of an ended panel has the verdicts, in the order of the judges that answered.
   const verdicts = listOf(results)[Symbol.iterator]();
   return {
     id: text(panel_id),

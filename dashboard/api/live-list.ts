@@ -8,18 +8,18 @@ interface Page<Row> {
 }
 
 interface LiveListParts<Row> {
-  /** Names the list in the cache. */
+  /** Cache key of the list. */
   readonly name: string;
   readonly filter: object;
   readonly pageRows: number;
-  /** Rows at the top of the list that are read again all the time. */
+  /** Rows at the top of the list that are refreshed. */
   readonly headRows: number;
   readonly read: (asked: {
     readonly limit: number;
     readonly next?: string | undefined;
     readonly signal: AbortSignal;
   }) => Promise<Page<Row>>;
-  /** Give a function of the module: a new one merges the rows again. */
+  /** Pass a function of the module: a new function merges the rows again. */
   readonly keyOf: (row: Row) => string;
 }
 

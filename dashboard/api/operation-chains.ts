@@ -6,7 +6,7 @@ import { api } from './queries.ts';
 export type OperationChains = Awaited<ReturnType<SvcClient['audit']['listChains']>>;
 
 const PAGE = 1_000;
-/** Longer chains are for `svc audit verify`. */
+/** Longer chains must be checked with `svc audit verify`. */
 const MOST_RECORDS = 100_000;
 
 /** A statement of a node about the end of a chain. */
@@ -17,8 +17,8 @@ interface StatedEnd {
 }
 
 /**
- * Checks the chain of operations that a node writes, as `svc audit verify` does: each record and its link, and that what
- * nodes signed about its end is there.
+ * Checks the chain of operations of a node, as `svc audit verify` does: each record and its link, and that the ends that nodes
+ * signed are in it.
  */
 export async function checkOperationChain({ chains, statements }: OperationChains, node: string): Promise<ChainCheck> {
   const cannot = uncheckable();
@@ -67,7 +67,7 @@ function checkEnds(ends: readonly StatedEnd[], records: readonly AuditRecord[], 
   };
 }
 
-/** A sequence and a hash in signed content; null when they are not there. */
+/** A sequence and a hash in signed content; null when they are missing. */
 const endIn = ({ sequence, hash }: Readonly<Record<string, unknown>>): ChainEnd | null =>
   typeof sequence === 'number' && typeof hash === 'string' ? { sequence, hash } : null;
 

@@ -2,7 +2,7 @@ import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
 import { bearer, fetchSignedIn, signOut } from '../app/session.ts';
 
-/** Tenant that a service account acts in, from the address of the page; undefined: its own. Of others it is ignored. */
+/** Tenant in which a service account acts, from the address of the page; undefined: its own. Ignored for other callers. */
 export const actingTenant = (): string | undefined => new URLSearchParams(location.search).get('tenant') || undefined;
 
 const inTenant: typeof fetchSignedIn = (input, init) => {
@@ -16,7 +16,7 @@ const inTenant: typeof fetchSignedIn = (input, init) => {
 /** The API of the node that served the page. */
 export const api = createClient({ baseUrl: location.origin, token: bearer, fetch: inTenant });
 
-/** Whether to try again: a refusal would be the same, any other failure may be a node that restarts. */
+/** Whether to try again: a refusal would repeat, any other failure may come from a node that restarts. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof SvcApiError && error.status < 500 && error.status !== 429;
 
@@ -36,7 +36,7 @@ export const queries = new QueryClient({
   },
 });
 
-/** How often lists are read again while the page is visible: rarely while the feed reports changes. */
+/** How often lists are read again while the page is visible: less often while the feed reports changes. */
 const LIVE_REFRESH_MS = 15_000;
 const LIST_REFRESH_MS = 2_000;
 

@@ -4,12 +4,12 @@ import { holdFeed } from './feed.ts';
 import { api, queries, setLive } from './queries.ts';
 import type { RunKind } from './runs.ts';
 
-/** One event of a run: its number, its name and what it says. */
+/** One event of a run: number, name and payload. */
 export interface RunEvent {
   readonly seq: number;
   readonly name: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** Of the event, or of the one before it where it has no time of its own. */
+  /** Time of the event, or of the previous one where it has none. */
   readonly at: string;
 }
 
@@ -24,7 +24,7 @@ const NONE: RunEvents = { events: [], isOver: false, error: null };
 
 const RECONNECT_MS = 1_000;
 
-/** All events of a run, live. A stream that is cut goes on after the last event, so none is lost or doubled. */
+/** All events of a run, live. After a lost connection the stream continues with the next event, without loss or repeats. */
 export function useRunEvents(kind: RunKind, id: string): RunEvents {
   const [read, setRead] = useState<RunEvents>(NONE);
   useEffect(() => {
@@ -58,7 +58,7 @@ export function useRunEvents(kind: RunKind, id: string): RunEvents {
   return read;
 }
 
-/** What the page shows beside the events changes with them. */
+/** Invalidates the other data on the page, which changes with the events. */
 function readAgain(kind: RunKind, id: string): void {
   for (const queryKey of [
     [kind === 'execution' ? 'execution' : 'workflow-execution', id],

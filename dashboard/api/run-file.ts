@@ -2,7 +2,7 @@ import { api } from './queries.ts';
 
 const SECOND = 1_000;
 
-/** Reads the recording of a run and hands it to the browser as the file that `svc open` and `svc replay` read. */
+/** Reads the recording of a run and saves it as the file that `svc open` and `svc replay` read. */
 export async function saveRun(id: string): Promise<void> {
   const { head, actors } = await api.recordings.run({ id });
   const lines: string[] = [JSON.stringify({ ...head, recorded_at: new Date().toISOString() })];
@@ -21,13 +21,13 @@ export async function saveRun(id: string): Promise<void> {
   saveFile(packed, `${id}.svcrun`);
 }
 
-/** Hands a file to the browser. */
+/** Offers a file as a download. */
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
-  // The download reads it after this turn.
+  // The download reads it after this task.
   setTimeout(() => URL.revokeObjectURL(url), 60 * SECOND);
 }

@@ -21,7 +21,7 @@ const keyOf = ({ id }: Run): string => id;
 export function useRunList(filter: RunFilter, tenant = ''): RunList {
   const { rows, pages, head, more } = useLiveList<Run>({
     name: 'runs',
-    // Of another tenant it is another list.
+    // Each tenant has its own list.
     filter: { ...filter, tenant },
     pageRows: PAGE_ROWS,
     headRows: HEAD_ROWS,
@@ -43,7 +43,7 @@ export function useRunList(filter: RunFilter, tenant = ''): RunList {
 
 const UNLISTED_MS = 1_000;
 
-/** One run as the list has it, which may be a moment after its start; null until then. */
+/** One run in the form of the list, which may have it only a moment after its start; null until then. */
 export const useListedRun = (id: string) =>
   useQuery({
     queryKey: ['run', id],

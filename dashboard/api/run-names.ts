@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, listRefreshMs } from './queries.ts';
 
-/** Runs of a trace that are named; the actors of others are shown by their ids. */
+/** Maximum number of runs of a trace that get names; the actors of others are shown by their ids. */
 const MOST = 1_000;
 
 const NONE: ReadonlyMap<string, string> = new Map();
@@ -15,7 +15,7 @@ export function useRunNames(trace: string, status: string | undefined): Readonly
       const { runs } = await api.runs.list({ trace_id: trace, limit: MOST });
       return new Map(runs.map(({ id, name }) => [id, name]));
     },
-    // An equal answer is the same map: the picture is not drawn again for it.
+    // An equal answer returns the same map, so that the picture is not drawn again.
     structuralSharing: (before, after) =>
       before instanceof Map && after instanceof Map && [...after].join() === [...before].join() ? before : after,
     placeholderData: (before) => before,

@@ -6,7 +6,7 @@ import { api } from './queries.ts';
 import type { RunKind } from './runs.ts';
 import type { Span } from './timeline.ts';
 
-/** Pages of a trace that a run's page reads; what is behind them is on the page of the trace. */
+/** Pages of a trace that a run's page reads; the page of the trace shows the rest. */
 const MOST_PAGES = 5;
 
 const LIVE_MS = 2_000;
@@ -28,7 +28,7 @@ export function useTraceSpans({ kind, id, trace, isLive }: RunRef): readonly Spa
     queryKey: ['run-trace', trace, kind, id],
     enabled: trace !== null,
     queryFn: async () => {
-      // A moment after the start the ledger does not know the trace yet.
+      // Just after the start the ledger does not have the trace yet.
       const { deliveries } = await api.actors.listHistory({ kind, id, limit: 1 });
       if (deliveries.length === 0) return [];
       return spansOfTrace(`${kind}/`, `/${id}`, await readTrace(trace ?? ''));
@@ -58,7 +58,7 @@ export function useRecentlyLive(isLive: boolean): boolean {
   return isLive || isRecent;
 }
 
-/** A trace as far as the pages of a run need it. */
+/** The part of a trace that the pages of a run need. */
 export async function readTrace(trace_id: string): Promise<Read> {
   const read: Read = { deliveries: [], effects: [] };
   let next: string | undefined;
@@ -72,7 +72,7 @@ export async function readTrace(trace_id: string): Promise<Read> {
   return read;
 }
 
-/** Effects that turns of the run requested, and the moments when another node went on with it. */
+/** Effects that turns of the run requested, and the times when another node took it over. */
 function spansOfTrace(begin: string, end: string, { deliveries, effects }: Read): Span[] {
   const own = deliveries.filter(({ to }) => to.startsWith(begin) && to.endsWith(end));
   const messages = new Set(own.map(({ message_id }) => message_id));

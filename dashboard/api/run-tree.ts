@@ -1,6 +1,6 @@
 import type { Run } from './runs.ts';
 
-/** A run in the tree of its relatives, or what started runs and is none itself: a stimulus, a panel of judges. */
+/** A run in the tree of its relatives, or a starter that is not a run itself: a stimulus, a panel of judges. */
 export interface RunNode {
   readonly key: string;
   readonly run: Run | null;
@@ -10,7 +10,7 @@ export interface RunNode {
 
 const LABELS: Readonly<Record<string, string>> = { 'judge-panel': 'panel of judges' };
 
-/** Runs as trees, the oldest first. A starter that is no run of the list becomes a node of its own. */
+/** Runs as trees, the oldest first. A starter that is not in the list becomes a node of the tree. */
 export function treeOf(runs: readonly Run[]): RunNode[] {
   const byId = new Map(runs.map((run) => [run.id, run]));
   const children = new Map<string, Run[]>();

@@ -19,7 +19,7 @@ export const RUN_STATUSES = [
 
 export const UNFINISHED = ['pending', 'running', 'waiting_for_human_input'] as const satisfies readonly Run['status'][];
 
-/** What a run can wait for, with the words for it. */
+/** Reasons for which a run can wait, with their texts. */
 export const WAIT_REASONS = [
   ['approval', 'a person'],
   ['effect', 'an effect'],
@@ -31,7 +31,7 @@ export const WAIT_REASONS = [
   ['turn', 'its turn'],
 ] as const satisfies readonly (readonly [NonNullable<Run['wait_reason']>, string])[];
 
-/** Filters of the page of runs that take a text as it is. */
+/** Filters of the page of runs that take an unchanged text. */
 export const TEXT_FILTERS = [
   ['name', 'Name', 'exact'],
   ['version', 'Version', '1.0.0'],
@@ -72,7 +72,7 @@ export function filterOf(search: Search): RunFilter {
   };
 }
 
-/** One run as the list has it: with name, labels, trace and parent. Null when the list does not have it yet. */
+/** One run in the form of the list: with name, labels, trace and parent. Null when the list does not have it yet. */
 export async function listedRun(id: string): Promise<Run | null> {
   const { runs } = await api.runs.list({ text: id, limit: 1 });
   return runs.find((run) => run.id === id) ?? null;

@@ -5,14 +5,14 @@ export interface StateGraph {
     readonly from: string;
     readonly to: string;
     readonly condition: string;
-    /** Its place among the transitions of the state. */
+    /** Its index among the transitions of the state. */
     readonly place: number;
   }[];
 }
 
-/** What a run did with it. */
+/** The visits and transitions of a run. */
 export interface Way {
-  /** How often each state was entered. */
+  /** Number of entries of each state. */
   readonly visits: ReadonlyMap<string, number>;
   readonly failed: ReadonlySet<string>;
   /** By `FROM CONDITION TO`. */
@@ -27,7 +27,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** The graph of a manifest, also of one that is being typed: what cannot be read is skipped. */
+/** The graph of a manifest, also of an incomplete one: unreadable parts are skipped. */
 export function graphOf(manifest: unknown): StateGraph {
   const spec = isRecord(manifest) && isRecord(manifest.spec) ? manifest.spec : {};
   const states = Object.entries(isRecord(spec.states) ? spec.states : {});

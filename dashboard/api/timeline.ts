@@ -7,10 +7,10 @@ export interface Span {
   readonly label: string;
   readonly kind: 'iteration' | 'state' | 'container' | 'child' | 'approval' | 'effect' | 'tool' | 'takeover';
   readonly from: number;
-  /** Null while it goes on. */
+  /** Null while it runs. */
   readonly to: number | null;
   readonly status: 'running' | 'completed' | 'failed' | 'waiting';
-  /** What it said in the end. */
+  /** Its result or error. */
   readonly detail: string | null;
   /** Run that it started, for a link. */
   readonly child?: { readonly kind: RunKind; readonly id: string };
@@ -29,14 +29,14 @@ const text = (value: unknown): string => (typeof value === 'string' || typeof va
 const messageOf = (value: unknown): string | null =>
   typeof value === 'object' && value !== null && 'message' in value ? text(value.message) : null;
 
-/** What a state that is the last one said. */
+/** Result of a final state. */
 function endOf({ status, output }: RunEvent['payload']): string {
   if (status !== 'failed') return 'the end';
   const error = typeof output === 'object' && output !== null && 'error' in output ? messageOf(output.error) : null;
   return error ?? 'failed, and the run with it';
 }
 
-/** Run of an agent that a state waited for, by the output of the state. */
+/** The run for which an Agent state waited, from the output of the state. */
 const agentRunOf = (output: unknown): Span['child'] =>
   typeof output === 'object' && output !== null && 'execution_id' in output && 'iterations' in output
     ? { kind: 'execution', id: text(output.execution_id) }
@@ -113,10 +113,10 @@ const ENDS: ReadonlySet<string> = new Set([
   'WorkflowExecutionCancelled',
 ]);
 
-/** The spans of a run in the order of their beginning. Spans that the end of the run cuts off end with it. */
+/** The spans of a run in the order of their start. Spans that are open at the end of the run end with it. */
 export function spansOf(events: readonly RunEvent[]): Span[] {
   const spans: Span[] = [];
-  /** Places of the open spans in `spans`. */
+  /** Indexes of the open spans in `spans`. */
   const open = new Map<string, number>();
   const close = ({ key, status, detail, child }: ReturnType<Close>, at: number): void => {
     const place = open.get(key);
@@ -143,14 +143,14 @@ export function spansOf(events: readonly RunEvent[]): Span[] {
   return spans;
 }
 
-/** Spans of several sources in the order of their beginning, each behind what it lies within. */
+/** Spans of several sources in the order of their start, each after the span that contains it. */
 export const inOrder = (...parts: readonly (readonly Span[])[]): Span[] =>
   parts
     .flat()
-    // States follow each other, however long they took; what lies within one comes behind it.
+    // States follow each other, however long they took; spans within a state come after it.
     .sort((a, b) => a.from - b.from || (a.kind === b.kind ? 0 : (b.to ?? Infinity) - (a.to ?? Infinity)));
 
-/** One attempt of an agent: what it said, why it was refused, what changed to the next. */
+/** One attempt of an agent: its output, why it was rejected, and the difference to the next one. */
 export interface Attempt {
   readonly number: number;
   readonly output: string;

@@ -2,10 +2,10 @@ import type { WorkflowStateExited } from '../../clients/typescript/gen/operation
 import type { RunEvent } from './run-events.ts';
 import type { StateGraph } from './state-graph.ts';
 
-/** What a state said about one of its transitions when it ended. */
+/** The record of one transition in the event of its state's exit. */
 export type Tried = NonNullable<WorkflowStateExited['transitions']>[number];
 
-/** What became of a transition of a workflow in one run, from the events of the run. */
+/** Results of a transition of a workflow in one run, from the events of the run. */
 export interface TransitionFate {
   readonly key: string;
   readonly from: string;
@@ -14,7 +14,7 @@ export interface TransitionFate {
   /** How often it was taken, and how often its state ended. */
   readonly taken: number;
   readonly ends: number;
-  /** What the last end of the state said about it; null when the state has not ended, or in runs of earlier versions. */
+  /** The record of the last exit of the state; null when the state has not ended, or in runs of earlier versions. */
   readonly last: Tried | null;
   /** Why it was not taken, as a sentence; null when the last end of its state took it. */
   readonly why: string | null;
@@ -30,7 +30,7 @@ const exitOf = ({ payload: { next_state: next, transitions } }: RunEvent): Exit 
   tried: Array.isArray(transitions) ? transitions : null,
 });
 
-/** Every transition of the manifest with what became of it. */
+/** All transitions of the manifest with their results. */
 export function fatesOf({ edges }: StateGraph, events: readonly RunEvent[], hasEnded: boolean): TransitionFate[] {
   const entered = new Set<string>();
   const exits = new Map<string, Exit[]>();

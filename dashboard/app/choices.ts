@@ -1,13 +1,13 @@
 import { useSyncExternalStore } from 'react';
 
-/** Something that a user chooses for this browser, which keeps it. */
+/** A setting of the user, which this browser stores. */
 interface Choice<Value extends string> {
   readonly label: string;
-  /** Each value with its text; the first one is the usual one. */
+  /** The values with their texts; the first one is the default. */
   readonly options: readonly (readonly [value: Value, text: string])[];
   readonly chosen: () => Value;
   readonly choose: (value: string) => void;
-  /** Makes it an attribute of the page, for the styles. The usual value has none. */
+  /** Writes it to an attribute of the page, for the styles. The default has none. */
   readonly apply: () => void;
   readonly subscribe: (listener: () => void) => () => void;
 }
@@ -21,7 +21,7 @@ function choiceOf<const Value extends string>(
   const [[usual]] = options;
   const known = (text: string | null): Value => options.find(([value]) => value === text)?.[0] ?? usual;
   const listeners = new Set<() => void>();
-  // Read once: each time on a page asks for it.
+  // Read once, since every time on a page needs it.
   let chosen = known(localStorage.getItem(key));
   const apply = (): void => {
     if (chosen === usual) delete document.documentElement.dataset[name];
@@ -51,7 +51,7 @@ const THEME = choiceOf('theme', 'Theme', [
   ['dark', 'dark'],
 ]);
 
-/** How all pages show moments. A tooltip has the local time and UTC, but a touch screen has no tooltips. */
+/** Format of times on all pages. A tooltip has the local time and UTC, but a touch screen has no tooltips. */
 export const TIMES = choiceOf('times', 'Times', [
   ['ago', 'how long ago'],
   ['local', 'local'],

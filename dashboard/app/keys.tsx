@@ -8,7 +8,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || target.shadowRoot !== null);
 
-/** What opens over the page. */
+/** The dialog that is open over the page. */
 export type Over = 'search' | 'keys' | null;
 
 interface KeysProps {

@@ -19,13 +19,13 @@ interface PageEntry {
     | '/audit'
     | '/faults';
   readonly label: string;
-  /** Goes there after `g`. */
+  /** Opens the page when it is typed after `g`. */
   readonly key: string;
-  /** What the user must be allowed to do for the page to hold anything. */
+  /** Permission without which the page is empty. */
   readonly needs?: Action;
   /** Area of the API that the page reads. */
   readonly area: Area;
-  /** A recorded run has something for it. */
+  /** Whether a recorded run has data for it. */
   readonly isRecorded?: true;
 }
 
@@ -73,12 +73,12 @@ const PAGES: readonly PageGroup[] = [
   },
 ];
 
-/** The pages that hold something for the user, in the order of the navigation. */
+/** The pages with data for the user, in the order of the navigation. */
 export function usePages(): readonly PageGroup[] {
   const may = useMay();
   const { me, config } = useSession();
   if (config.recording !== null) return groupsOf(({ isRecorded }) => isRecorded === true);
-  // Until the node has said what the caller may do, the pages that everyone may see.
+  // Until the node has reported the caller's permissions, only the pages for everyone are shown.
   if (me === null) return groupsOf(({ needs }) => needs === undefined);
   return groupsOf(({ needs = 'read', area }) => may(needs, area));
 }

@@ -61,7 +61,7 @@ export async function beginSignIn(oidc: Oidc): Promise<void> {
   location.assign(url);
 }
 
-/** Exchanges the code in the address for tokens; null when there is none. The address is put back as it was before. */
+/** Exchanges the code in the address for tokens; null when there is none. The previous address is restored. */
 export async function finishSignIn(oidc: Oidc): Promise<Tokens | null> {
   const here = new URL(location.href);
   const kept = sessionStorage.getItem(KEY);

@@ -12,7 +12,7 @@ interface Hit {
   readonly key: string;
   readonly label: string;
   readonly kind: string;
-  /** Where it leads, or what it does. */
+  /** Its page or action. */
   readonly href: string | (() => void);
 }
 
@@ -101,7 +101,7 @@ function useHits(text: string): Hit[] {
 
 type Startable = { readonly name: string } & ({ readonly agent_id: string } | { readonly id: string });
 
-/** What can be done from any page. */
+/** Actions that are available on every page. */
 function useCommands(startable: readonly Startable[]): Hit[] {
   const may = useMay();
   const { tokens } = useSession();

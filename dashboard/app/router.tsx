@@ -12,7 +12,7 @@ import { Failure, Loading } from '../parts/notice.tsx';
 import { parseSearch, type Search, stringifySearch } from './search-params.ts';
 import { Shell } from './shell.tsx';
 
-/** Every page keeps its filters as texts in the address. */
+/** Every page keeps its filters in the address, as texts. */
 const textsOf = (search: Record<string, unknown>): Search =>
   Object.fromEntries(Object.entries(search).map(([name, value]) => [name, String(value)]));
 
@@ -20,7 +20,7 @@ const root = createRootRoute({
   component: Shell,
   notFoundComponent: NotFound,
   validateSearch: textsOf,
-  // A service account stays in the tenant that it acts in, from page to page.
+  // A service account stays in the tenant in which it acts, from page to page.
   search: { middlewares: [retainSearchParams<Search>(['tenant'])] },
 });
 

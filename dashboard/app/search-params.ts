@@ -1,4 +1,4 @@
-/** Parameters of an address: texts by name, so that addresses stay short and can be written by hand. */
+/** Parameters of an address: texts by name, so that addresses are short and can be written by hand. */
 export type Search = Readonly<Record<string, string | undefined>>;
 
 export const parseSearch = (text: string): Record<string, string> => Object.fromEntries(new URLSearchParams(text));

@@ -2,13 +2,13 @@ import { useSyncExternalStore } from 'react';
 import type { Me } from '../../clients/typescript/gen/operations.ts';
 import { finishSignIn, type Oidc, renew, type Tokens } from './oidc.ts';
 
-/** What the node says without a bearer. */
+/** The answer of the node to a call without a token. */
 interface DashboardConfig {
   readonly sign_in: 'oidc' | 'token' | 'none';
   readonly oidc: Oidc | null;
   readonly role_claim: string;
   readonly version: string;
-  /** Set: the node shows this recorded run and changes nothing. */
+  /** Set when the node shows this recorded run, read-only. */
   readonly recording: Recorded | null;
 }
 
@@ -18,7 +18,7 @@ interface Recorded {
   readonly run: { readonly kind: string; readonly id: string } | null;
 }
 
-/** Actions of the API that pages offer only to those who may do them; the API refuses them anyway. */
+/** Actions of the API that pages show only to callers with the permission; the API checks it in any case. */
 export type Action = Me['actions'][number];
 
 /** Areas of the API, by which keys are limited. */
@@ -41,9 +41,9 @@ interface Session {
   readonly config: DashboardConfig;
   /** Null until signed in; kept in memory only. */
   readonly tokens: Tokens | null;
-  /** Number of the sign-in, so that what was read for another user is not shown. */
+  /** Number of the sign-in, so that data read for a previous user is not shown. */
   readonly signIn: number;
-  /** What the node says about the caller; null until it has answered. */
+  /** The node's answer about the caller; null until it has answered. */
   readonly me: Me | null;
   /** Why signing in failed, or why the token is no longer valid. */
   readonly problem: string | null;
@@ -71,8 +71,8 @@ const subscribe = (listener: () => void): (() => void) => {
 export const useSession = (): Session => useSyncExternalStore(subscribe, () => session);
 
 /**
- * The token in the address that the page `dashboard.html` of the node's data directory leads to; null without one. It is
- * removed from the address at once.
+ * The token in the address that `dashboard.html` in the node's data directory opens; null without one. It is removed from the
+ * address at once.
  */
 function takeHandedToken(): string | null {
   const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1] ?? null;
@@ -83,7 +83,7 @@ function takeHandedToken(): string | null {
 const CONFIG_TIMEOUT_MS = 10_000;
 const CONFIG_RETRY_MS = 1_000;
 
-/** Reads the configuration, without which there is no page: a node that does not answer is asked again, and `onRetry` is called. */
+/** Reads the configuration, which every page needs: a node that does not answer is asked again, and `onRetry` is called. */
 async function readConfig(onRetry: () => void): Promise<Response> {
   for (;;) {
     try {
@@ -96,8 +96,8 @@ async function readConfig(onRetry: () => void): Promise<Response> {
 }
 
 /**
- * Reads the configuration, and ends a sign-in when the identity provider has sent the browser back. `onRetry` is called
- * each time that the node did not answer.
+ * Reads the configuration, and completes a sign-in when the identity provider has redirected the browser back. `onRetry` is
+ * called each time that the node did not answer.
  */
 export async function startSession(onRetry: () => void): Promise<void> {
   const handed = takeHandedToken();
@@ -131,9 +131,7 @@ export function signInWith(token: string): void {
   });
 }
 
-/**
- * Ends the calls that are under way: a follow-up of such a call must not be sent without a token, or as the next user.
- */
+/** Aborts the running calls: a follow-up of such a call must not be sent without a token, or as the next user. */
 export function signOut(problem: string | null = null): void {
   signedIn.abort(signedOut());
   change({ tokens: null, me: null, problem });
@@ -160,11 +158,11 @@ export async function bearer(): Promise<string | undefined> {
     renewing = null;
   });
   const renewed = await renewing.catch((error: unknown) => {
-    // A provider that cannot be reached may be back for the next call; one that refuses ends the sign-in.
+    // An unreachable provider may answer the next call; a refusal ends the sign-in.
     if (!(error instanceof TypeError)) signOut('Your sign-in has ended. Sign in again.');
     throw error;
   });
-  // Renewed tokens must not sign a user in again who signed out meanwhile.
+  // Renewed tokens must not sign in a user who has signed out meanwhile.
   if (session.tokens === null) throw signedOut();
   change({ tokens: renewed });
   return renewed.access;

@@ -12,18 +12,18 @@ import { needsSignIn, setMe, signOut, useMay, useSession, whoIs } from './sessio
 import { SignIn } from './sign-in.tsx';
 import { useFilters } from './use-filters.ts';
 
-/** What all pages share: navigation at the side, the page, keys. */
+/** The parts that all pages share: navigation, content, keys. */
 export function Shell() {
   const session = useSession();
   const isOut = needsSignIn(session);
   useEffect(() => {
-    // The next user must not see what the last one read.
+    // The next user must not see data that was read for the previous one.
     if (isOut) queries.clear();
   }, [isOut]);
   return isOut ? <SignIn /> : <Frame />;
 }
 
-/** Asks the node who calls and what the caller may do, once for each sign-in. */
+/** Reads the caller and its permissions from the node, once for each sign-in. */
 function useCaller(): void {
   const { signIn, config } = useSession();
   useQuery({
@@ -103,7 +103,7 @@ function Frame() {
   );
 }
 
-/** Says on every page of a recording that it is one. */
+/** Marks every page of a recording. */
 function RecordingBanner() {
   const { recording } = useSession().config;
   if (recording === null) return null;

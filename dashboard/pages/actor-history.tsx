@@ -17,7 +17,7 @@ interface ActorProps {
   readonly id: string;
 }
 
-/** What the actor got, message by message, with its state after the chosen one. The message is in the address. */
+/** The messages of the actor, with its state after the selected one. The message is in the address. */
 export function ActorHistory({ kind, id }: ActorProps) {
   const [{ at = '' }, setFilters] = useFilters();
   const read = useQuery({
@@ -93,7 +93,7 @@ const Took = ({ ms }: { readonly ms: number | null }) => (
   <span className="figures">{ms === null ? '' : formatDuration(ms)}</span>
 );
 
-/** The state after a message, rebuilt by replay, and what the message changed. */
+/** The state after a message, rebuilt by replay, and the changes that the message made. */
 function StateAt({ kind, id, message }: ActorProps & { readonly message: string }) {
   const diff = useQuery({
     queryKey: ['actor-diff', kind, id, message],
@@ -133,7 +133,7 @@ function StateAt({ kind, id, message }: ActorProps & { readonly message: string 
   );
 }
 
-/** Link to the message among those that caused it and that it caused. */
+/** Link to the message in the trace, with its causes and effects highlighted. */
 function InTrace({ message }: { readonly message: string }) {
   const read = useQuery({
     queryKey: ['message', message],

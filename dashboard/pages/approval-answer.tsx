@@ -64,7 +64,7 @@ export function ApprovalAnswer({ id }: { readonly id: string }) {
   );
 }
 
-/** What happens if no one answers, and when. */
+/** Time and result of the time-out. */
 function Deadline({
   request: { id, execution_id, created_at, timeout_seconds: seconds },
 }: {

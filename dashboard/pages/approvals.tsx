@@ -27,7 +27,9 @@ export function ApprovalsPage() {
       />
       <ReadState of={read} what="approvals" />
       {read.data !== undefined && list.length === 0 && id === '' && (
-        <Empty title="No one is asked anything.">Questions of workflows appear here as soon as a state asks one.</Empty>
+        <Empty title="There is no open question.">
+          Questions of workflows appear here as soon as a state asks one.
+        </Empty>
       )}
       <div className="inbox">
         <ul aria-label="Questions">

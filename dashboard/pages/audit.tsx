@@ -15,7 +15,7 @@ const MOST = 200;
 const REFRESH_MS = 5_000;
 const OUTCOMES = ['ok', 'denied', 'failed', 'begun'] as const;
 
-/** What callers changed and what they were denied, and the chains that hold it. */
+/** Operations and denials of callers, and the chains that record them. */
 export function AuditPage() {
   const [{ subject = '', operation = '', outcome = '' }, setFilters] = useFilters();
   const read = useQuery({
@@ -113,7 +113,7 @@ function Chains() {
 interface CheckProps {
   readonly chains: OperationChains;
   readonly node: string;
-  /** Statements are about the moment in which the chains are read. */
+  /** Statements refer to the time at which the chains are read. */
   readonly refresh: () => Promise<{ readonly data: OperationChains | undefined }>;
 }
 

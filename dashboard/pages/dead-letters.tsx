@@ -20,7 +20,7 @@ import { TimeAgo } from '../parts/time.tsx';
 const STATUSES = ['open', 'replayed', 'discarded'] as const;
 const MOST = 200;
 
-/** Messages that no actor could handle: inspect, replay, discard. */
+/** Messages that failed too often: inspect, replay, discard. */
 export function DeadLettersPage() {
   const [{ status = '' }, setFilters] = useFilters();
   const read = useQuery({

@@ -14,7 +14,7 @@ import { TimeAgo } from '../parts/time.tsx';
 const REFRESH_MS = 2_000;
 const MOST_LETTERS = 100;
 
-/** Faults made on purpose, where the settings allow them. */
+/** Fault injection, where the settings allow it. */
 export function FaultsPage() {
   const cluster = useQuery({ queryKey: ['cluster'], queryFn: () => api.cluster.status() });
   return (
@@ -22,8 +22,8 @@ export function FaultsPage() {
       <PageHead title="Faults" />
       {cluster.data === undefined && <ReadState of={cluster} what="the settings" />}
       {cluster.data?.chaos === false && (
-        <Empty title="Faults cannot be made here.">
-          A test fleet allows them with <code>spec.chaos.enabled: true</code>.
+        <Empty title="Fault injection is not available here.">
+          A test fleet allows it with <code>spec.chaos.enabled: true</code>.
         </Empty>
       )}
       {cluster.data?.chaos === true && <Invariants />}
@@ -38,7 +38,7 @@ interface Invariant {
   readonly now: string;
 }
 
-/** What must hold again soon after each fault, read every two seconds. */
+/** Conditions that must hold again soon after each fault, read every two seconds. */
 async function invariants(): Promise<readonly Invariant[]> {
   const [{ partitions }, { node }, { dead_letters: letters }] = await Promise.all([
     api.cluster.partitions(),
@@ -128,7 +128,7 @@ function Faults() {
   );
 }
 
-/** An actor leads to its page; a node has a short name. */
+/** An actor is a link to its page; a node has a short name. */
 const Target = ({ target }: { readonly target: string }) =>
   target.split('/').length === 3 ? <ActorLink address={target} length={8} /> : shortNode(target);
 

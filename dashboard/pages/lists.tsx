@@ -145,7 +145,7 @@ export const KeysPage = () => (
   />
 );
 
-/** Who may read keys may revoke them, unless a key of the page allows less. */
+/** Callers that may read keys may revoke them, unless the key of the page does not allow it. */
 function RevokeKey({ id }: { readonly id: string }) {
   const { me } = useSession();
   if (me?.scopes.includes('keys:write') !== true) return null;

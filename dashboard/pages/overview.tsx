@@ -14,10 +14,10 @@ const RateChart = lazy(() => import('../parts/rate-chart.tsx').then(({ RateChart
 const HOUR_MS = 3_600_000;
 const MOST = 1_000;
 const REFRESH_MS = 5_000;
-/** The window begins at a full minute, so that a link to it stays the same for a minute. */
+/** The window starts at a full minute, so that a link to it stays the same for a minute. */
 const hourAgo = (): string => new Date(Math.floor((Date.now() - HOUR_MS) / 60_000) * 60_000).toISOString();
 
-/** What runs, waits and fails now; every figure leads to the list behind it. */
+/** Running, waiting and failed runs now; every figure links to its list. */
 export function OverviewPage() {
   const read = useQuery({
     queryKey: ['overview'],
@@ -121,7 +121,7 @@ function ApprovalTile() {
   return <Tile label="Open approvals" value={data === undefined ? '–' : formatCount(data.count)} to="/approvals" />;
 }
 
-/** Whether the node that answers has all that it needs: its stores above all. */
+/** Whether this node has everything that it needs, above all its stores. */
 function StoresTile() {
   const { data, error } = useQuery({
     queryKey: ['ready'],

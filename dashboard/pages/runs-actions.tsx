@@ -12,7 +12,7 @@ interface Asked {
   readonly act: (run: Run) => Promise<unknown>;
 }
 
-/** Cancel and delete of runs, those that fit: running ones are cancelled, ended ones deleted. */
+/** Cancels the running ones and deletes the ended ones of the selected runs. */
 export function RunActions({ runs, done }: { readonly runs: readonly Run[]; readonly done: () => void }) {
   const may = useMay();
   const [asked, setAsked] = useState<Asked | null>(null);
@@ -56,7 +56,7 @@ interface Counts {
   readonly failures: readonly string[];
 }
 
-/** Asks once, then goes through the runs and shows how far it is. */
+/** Asks for confirmation once, then handles the runs one by one and shows the progress. */
 function Progress({ verb, runs, act, close }: Asked & { readonly close: (some: boolean) => void }) {
   const [counts, setCounts] = useState<Counts | null>(null);
   const queries = useQueryClient();

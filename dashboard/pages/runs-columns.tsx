@@ -8,7 +8,7 @@ import { RowLink } from '../parts/row-link.tsx';
 import { RunStatus } from '../parts/status.tsx';
 import { STARTED, TOOK } from '../parts/time.tsx';
 
-/** Why it failed, or what it waits for. */
+/** The error of a failed run, or the reason why it waits. */
 function Reason({ run }: { readonly run: Run }) {
   const waits = WAIT_REASONS.find(([kind]) => kind === run.wait_reason)?.[1];
   const place = run.ended_at === null && run.state_name !== null ? `in state ${run.state_name}` : '';
@@ -130,7 +130,7 @@ const USUAL = ['status', 'name', 'kind', 'reason', 'labels', 'started', 'took', 
 const chosenOf = (text: string | undefined): readonly string[] =>
   text === undefined || text === '' ? USUAL : text.split(',');
 
-/** The columns that the address names; the usual ones without. A list always says which run a row is. */
+/** The columns that the address names, or the default ones. The column that identifies the run is always shown. */
 export function useChosenColumns(): readonly Column<Run>[] {
   const [{ columns }] = useFilters();
   return useMemo(() => {

@@ -9,7 +9,7 @@ import { PlainTable } from '../parts/plain-table.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 
 const SHOWN_BYTES = 64 * 1_024;
-/** A file comes whole: a larger one is not read for its beginning. */
+/** A file is transferred whole: a larger one is not read to show its beginning. */
 const MOST_BYTES = 16 * 1_024 * 1_024;
 
 /** The files of a volume, and the beginning of one of them. */

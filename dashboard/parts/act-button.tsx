@@ -5,15 +5,15 @@ import { Failure } from './notice.tsx';
 
 interface ActButtonProps {
   readonly label: string;
-  /** What happens, asked before it does. Absent: it happens at once. */
+  /** Confirmation question. Absent: the action runs at once. */
   readonly ask?: string;
   readonly isDanger?: boolean;
-  /** Asks for a text and hands it over. */
+  /** Asks for a text and passes it on. */
   readonly reason?: string;
   readonly act: (reason: string) => Promise<unknown>;
 }
 
-/** A button that calls the API: asks first where it must, shows a refusal, and has everything read again after it. */
+/** A button that calls the API: asks for confirmation where required, shows refusals, and refreshes all data afterwards. */
 export function ActButton({ label, ask, isDanger = false, reason, act }: ActButtonProps) {
   const [isAsking, setIsAsking] = useState(false);
   const [text, setText] = useState('');

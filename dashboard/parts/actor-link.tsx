@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { plainLine } from './format.ts';
 
-/** An address `kind/tenant/id` as a link to its actor; the whole address on hover. */
+/** An address `kind/tenant/id` as a link to its actor, with the full address on hover. */
 export function ActorLink({ address, length = 36 }: { readonly address: string; readonly length?: number }) {
   const [kind = '', , id = ''] = address.split('/');
   if (id === '') return <code>{plainLine(address, 120)}</code>;
@@ -12,7 +12,7 @@ export function ActorLink({ address, length = 36 }: { readonly address: string; 
   );
 }
 
-/** Link from an actor to the run that it is; null for other kinds. */
+/** Link from an actor to its run; null for other kinds. */
 export function RunOfActor({ kind, id }: { readonly kind: string; readonly id: string }) {
   if (kind !== 'execution' && kind !== 'workflow') return null;
   return (

@@ -19,14 +19,14 @@ interface DataTableProps<Row> {
   /** Opens a row, by click or Enter. */
   readonly open?: (row: Row) => void;
   readonly isMarked?: (row: Row) => boolean;
-  /** Called when the last rows come near. */
+  /** Called when the last rows come into view. */
   readonly more?: () => void;
 }
 
 const ROW_PX = 34;
 const narrow = window.matchMedia('(max-width: 720px)');
 
-/** Rows of which only those in view are in the document, so that 100,000 cost as much as 50. */
+/** A table with only the visible rows in the document, so that 100,000 cost as much as 50. */
 export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, more }: DataTableProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -110,7 +110,7 @@ function PlainRow<Row>({ row, index, start, columns, isMarked, opens }: OneRowPr
   );
 }
 
-/** A row is drawn again only when it changed. */
+/** A row is only drawn again after a change. */
 const OneRow = memo(PlainRow) as typeof PlainRow;
 
 const isControl = (target: EventTarget): boolean =>

@@ -7,8 +7,8 @@ interface DialogProps {
 }
 
 /**
- * A modal dialog: the browser's own, which keeps the focus inside, closes on Escape, and needs no style that the page's
- * policy would refuse.
+ * A modal dialog: the browser's own, which keeps the focus inside, closes on Escape, and needs no style that the policy of the
+ * page would refuse.
  */
 export function Dialog({ title, close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);

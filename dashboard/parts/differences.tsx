@@ -2,14 +2,14 @@ import { type ChangeObject, diffLines } from 'diff';
 import { type ReactNode, useMemo, useState } from 'react';
 import { counted, formatCount, plainText } from './format.ts';
 
-/** A comparison may take this long: texts without a line in common would hold the page up for minutes. */
+/** Time limit of a comparison: texts without a common line would block the page for minutes. */
 const MOST_MS = 500;
 const MOST_CHARS = 2_000_000;
 
-/** Equal lines that stay beside a change once a text is too long to be shown whole. */
+/** Equal lines shown around a change when a text is too long to be shown whole. */
 const NEAR = 3;
 const WHOLE_LINES = 1_000;
-/** Lines that are in the document at once. */
+/** Maximum number of lines in the document at once. */
 const MOST_LINES = 2_000;
 const LINE_CHARS = 2_000;
 

@@ -8,7 +8,7 @@ import { basicSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
 import { type JsonSchema, schemaCompletion } from './schema-completion.ts';
 
-/** A problem at a place of the text; lines and columns begin at 1. */
+/** A problem at a position of the text; lines and columns start at 1. */
 export interface Problem {
   readonly line: number;
   readonly column: number;
@@ -22,7 +22,7 @@ interface EditorProps {
   readonly change: (text: string) => void;
   /** Called when the user stops typing. */
   readonly check?: (text: string) => Promise<readonly Problem[]>;
-  /** What keys and values are completed by; null while it is read. */
+  /** Schema for the completion of keys and values; null while it is read. */
   readonly schema?: JsonSchema | null;
 }
 
@@ -37,7 +37,7 @@ const look = EditorView.theme({
   '.cm-tooltip': { backgroundColor: 'var(--surface)', color: 'var(--text)', border: '1px solid var(--line-strong)' },
 });
 
-/** Colours of the page, so that both looks can be read. */
+/** Colours of the page, so that both themes are readable. */
 const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.propertyName), tags.keyword], color: 'var(--accent)' },
   { tag: [tags.string, tags.special(tags.string)], color: 'var(--good)' },

@@ -8,7 +8,7 @@ interface SelectProps {
   readonly change: (value: string) => void;
 }
 
-/** A choice of one; the empty value is any. */
+/** A single choice; the empty value means any. */
 export function SelectFilter({ label, value, options, change }: SelectProps) {
   const id = useId();
   return (
@@ -34,7 +34,7 @@ interface TextProps {
 
 const PAUSE_MS = 250;
 
-/** A text; it counts when the user stops typing. */
+/** A text; it applies when the user stops typing. */
 export function TextFilter({ label, value, placeholder, change }: TextProps) {
   const id = useId();
   const [typed, setTyped] = useState(value);
@@ -65,11 +65,11 @@ export function TextFilter({ label, value, placeholder, change }: TextProps) {
 interface MoreProps {
   readonly fields: readonly (readonly [name: string, label: string, placeholder: string])[];
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** The second argument: the change replaces the address, since each pause while typing makes one. */
+  /** Second argument: whether the change replaces the address, since each pause while typing makes one. */
   readonly change: (values: Readonly<Record<string, string>>, replaces: boolean) => void;
 }
 
-/** Texts that are seldom filtered by; folded while none is set. */
+/** Text filters that are rarely used; folded while none is set. */
 export function MoreFilters({ fields, values, change }: MoreProps) {
   return (
     <details open={fields.some(([name]) => (values[name] ?? '') !== '')}>
@@ -89,7 +89,7 @@ export function MoreFilters({ fields, values, change }: MoreProps) {
   );
 }
 
-/** Says how many rows came since the list was shown; they move in when it is pressed. */
+/** Number of new rows; a click shows them. */
 export function NewRows({ count, show }: { readonly count: number; readonly show: () => void }) {
   if (count === 0) return null;
   return (

@@ -42,7 +42,7 @@ export const formatCount = (value: number): string => figures.format(value);
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
 
-/** The name of a node for a line of text; one that is a UUID by its begin. */
+/** The name of a node in a line of text; a UUID is shortened. */
 export const shortNode = (node: string): string => (UUID.test(node) ? node.slice(0, 8) : plainLine(node, 60));
 
 /** `1 delivery`, `2,000 deliveries`. */

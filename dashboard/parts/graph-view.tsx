@@ -28,7 +28,7 @@ type StateNode = Node<
 interface GraphViewProps {
   readonly graph: StateGraph;
   readonly label: string;
-  /** Of a run; absent: only the states are shown. */
+  /** The path of a run; absent: only the states are shown. */
   readonly way?: Way;
 }
 
@@ -105,7 +105,7 @@ function StateBox({ data: { name, kind, status, visits } }: NodeProps<StateNode>
 
 const NODE_TYPES = { state: StateBox };
 
-/** Places of the states; null while they are computed, in a worker. */
+/** Positions of the states; null while a worker computes them. */
 function usePlaces(graph: StateGraph): ReadonlyMap<string, { readonly x: number; readonly y: number }> | null {
   const [places, setPlaces] = useState<ReadonlyMap<string, { readonly x: number; readonly y: number }> | null>(null);
   useEffect(() => {

@@ -2,21 +2,24 @@ import { type ReactNode, useMemo, useState } from 'react';
 import { saveFile } from '../api/run-file.ts';
 import { formatCount, jsonText, plainText } from './format.ts';
 
-/** Characters that are shown at first, and after each "Show more". Beyond the last one a browser lays out for seconds. */
+/**
+ * Characters that are shown at first, and after each "Show more". With more than the last number a browser's layout takes
+ * seconds.
+ */
 const STEPS = [20_000, 100_000, 500_000] as const;
 
 interface LongTextProps {
   readonly text: string;
-  /** Of the file that "Download" saves, without its ending. */
+  /** File name for "Download", without its extension. */
   readonly name: string;
-  /** The end of a long text that is shown: the last one while the text still grows. */
+  /** The end of a long text that is shown: the last one for a text that still grows. */
   readonly end?: 'first' | 'last';
   readonly className?: string;
-  /** Is read out as it grows. */
+  /** Whether a screen reader announces its growth. */
   readonly isLive?: boolean;
 }
 
-/** A text of any length: as much as a page bears, more on demand, and all of it as a file. */
+/** A text of any length: a part that the page can show, more on demand, and the whole as a file. */
 export function LongText({ text, name, end = 'first', className, isLive = false }: LongTextProps) {
   const [step, setStep] = useState(0);
   const most = STEPS[step] ?? STEPS[0];
@@ -58,7 +61,7 @@ export function LongJson({ value, ...rest }: Omit<LongTextProps, 'text'> & { rea
 
 const CELL_CHARS = 400;
 
-/** A text within a sentence or a table: its beginning, and all of it on demand. */
+/** A text within a sentence or a table: its beginning, and the rest on demand. */
 export function CellText({ text, name }: Pick<LongTextProps, 'text' | 'name'>): ReactNode {
   const [isOpen, setIsOpen] = useState(false);
   if (text.length <= CELL_CHARS) return plainText(text);

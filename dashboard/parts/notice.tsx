@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { failureText } from '../api/queries.ts';
 import { plainText } from './format.ts';
 
-/** Nothing is here, and what to do about it. */
+/** An empty state, with a hint. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
   return (
     <div className="empty">
@@ -40,7 +40,7 @@ interface Read {
   readonly refetch: () => unknown;
 }
 
-/** The state of a read in place of its content, until there is some. */
+/** State of a read, shown until there is content. */
 export function ReadState({ of, what }: { readonly of: Read; readonly what: string }) {
   if (of.error !== null) return <Failure error={of.error} retry={of.refetch} />;
   return of.isPending ? <Loading what={what} /> : null;

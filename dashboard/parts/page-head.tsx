@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect } from 'react';
 import { plainLine } from './format.ts';
 
-/** Title of a page, of the tab too, with what can be done beside it. */
+/** Title of a page and its tab, with the actions of the page. */
 export function PageHead({
   title,
   note,

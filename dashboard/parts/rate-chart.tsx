@@ -11,7 +11,7 @@ const local = new Intl.DateTimeFormat(undefined, HOURS);
 
 const utc = new Intl.DateTimeFormat(undefined, { ...HOURS, timeZone: 'UTC' });
 
-/** How many there were in each minute. The figures are also read out as a sentence. */
+/** Number per minute. The figures are also available as a sentence for screen readers. */
 export function RateChart({ times, from }: { readonly times: readonly number[]; readonly from: number }) {
   const place = useRef<HTMLDivElement>(null);
   const minutes = Math.max(1, Math.ceil((Date.now() - from) / MINUTE_MS));

@@ -41,7 +41,7 @@ const ITEM = null;
 
 type Step = string | null;
 
-/** The lines above, the nearest first. */
+/** The previous lines, nearest first. */
 function* linesAbove(from: number, textOf: (number: number) => string): Generator<string> {
   for (let number = from - 1; number >= 1; number -= 1) yield textOf(number);
 }
@@ -66,7 +66,7 @@ function pathOf(lines: Iterable<string>, indent: number): Step[] {
   return path;
 }
 
-/** The schemas that hold at a path: several where alternatives do. */
+/** The schemas that apply at a path: several if there are alternatives. */
 function partsOf(root: JsonSchema, path: readonly Step[]): JsonSchema[] {
   let parts = alternatives(root, root);
   for (const step of path) {

@@ -1,4 +1,4 @@
-/** What a status means for the look of it: shapes differ as well as colours. */
+/** Appearance of a status: the shapes differ as well as the colours. */
 type Tone = 'good' | 'bad' | 'busy' | 'waits' | 'idle';
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -43,7 +43,7 @@ const toneOf = (status: string): Tone => TONES[status] ?? 'idle';
 
 export const statusLabel = (status: string): string => LABELS[status] ?? status.replaceAll('_', ' ');
 
-/** Dot: done; ring: at work; diamond: waits; triangle: failed; square: ended otherwise. */
+/** Dot: done; ring: running; diamond: waiting; triangle: failed; square: ended otherwise. */
 function Shape({ tone }: { readonly tone: Tone }) {
   return (
     <svg className={`shape tone-${tone}`} viewBox="0 0 12 12" width="10" height="10" aria-hidden="true">
@@ -65,7 +65,7 @@ export function Status({ status, label }: { readonly status: string; readonly la
   );
 }
 
-/** A run whose last state failed is completed, and did not succeed. */
+/** A completed run whose last state failed did not succeed. */
 export function RunStatus({ status, outcome }: { readonly status: string; readonly outcome: string | null }) {
   const isFailed = status === 'completed' && outcome === 'failed';
   return isFailed ? <Status status="failed" label="ended as failed" /> : <Status status={status} />;

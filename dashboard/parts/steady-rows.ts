@@ -4,14 +4,14 @@ interface SteadyRows<Row> {
   readonly rows: readonly Row[];
   /** Number of rows that are not shown yet. */
   readonly fresh: number;
-  /** Shows them. */
+  /** Shows the new rows. */
   readonly show: () => void;
 }
 
 /**
- * Rows of a live list of which nothing moves under the pointer: known rows change in their places and keep their order, rows
- * of further pages follow at the end, new ones at the top are counted until the user asks for them. Another `list` (other
- * filters) starts anew.
+ * Rows of a live list that do not move under the pointer: known rows change in place and keep their order, rows of further
+ * pages follow at the end, new ones at the top are counted until the user shows them. Another `list` (other filters) starts
+ * from the beginning.
  */
 export function useSteadyRows<Row>(rows: readonly Row[], keyOf: (row: Row) => string, list: string): SteadyRows<Row> {
   const [kept, setKept] = useState<{ readonly list: string; readonly keys: readonly string[] }>({ list, keys: [] });

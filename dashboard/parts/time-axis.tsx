@@ -13,7 +13,7 @@ interface TimeAxisProps {
   readonly link?: (span: Span) => ReactNode;
 }
 
-/** Bars on one axis of time, a row each. The row says in words what the bar shows. */
+/** Bars on one time axis, a row for each. The row has the content of the bar as text. */
 export function TimeAxis({ spans, from, to, now, link }: TimeAxisProps) {
   const length = Math.max(1, to - from);
   const place = (at: number): number => ((at - from) / length) * 100;
@@ -58,12 +58,12 @@ export function TimeAxis({ spans, from, to, now, link }: TimeAxisProps) {
   );
 }
 
-/** Steps of a clock from a minute on, ms: minutes, hours, days. */
+/** Tick distances from a minute on, ms: minutes, hours, days. */
 const CLOCK_STEPS = [60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800].map(
   (seconds) => seconds * 1_000,
 );
 
-/** Five marks or so, at round times. */
+/** About five ticks, at round times. */
 function ticksOf(length: number): number[] {
   const rough = length / 5;
   const unit = 10 ** Math.floor(Math.log10(rough));

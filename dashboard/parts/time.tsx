@@ -7,7 +7,7 @@ let now = Date.now();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 
-/** One clock for all ages on a page, so that they change together. */
+/** One clock for all ages on a page, so that they change at the same time. */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
@@ -36,7 +36,7 @@ function isoIn(times: Times, at: string): string {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().replace('Z', '');
 }
 
-/** When a moment was, as the user chose: how long ago, in local time or in UTC. Both times on hover. */
+/** A time in the format that the user chose: age, local time or UTC. Both times on hover. */
 export function TimeAgo({ at }: { readonly at: string | null | undefined }) {
   const current = useNow();
   const times = useChoice(TIMES);
@@ -60,7 +60,7 @@ export function ClockTime({ at }: { readonly at: string }) {
   );
 }
 
-/** Time between two moments; it counts on while there is no end. */
+/** Time between two moments; it increases while there is no end. */
 export function Duration({ from, to }: { readonly from: string | null; readonly to: string | null }) {
   const current = useNow();
   if (from === null) return <span className="quiet">–</span>;
@@ -73,7 +73,7 @@ interface Begun {
   readonly ended_at: string | null;
 }
 
-/** Columns of lists: when something began, and how long it took or takes already. */
+/** Columns of lists: start and duration, which increases while the run is running. */
 export const STARTED: Column<Begun> = {
   key: 'started',
   label: 'Started',

@@ -7,7 +7,7 @@ export const OUTCOMES = ['done', 'refused', 'retried', 'deferred', 'stale', 'dea
 /** Outcomes of effects by their numbers in columns. */
 export const EFFECT_OUTCOMES = ['done', 'failed', 'in_doubt', 'open', 'started', 'retrying'] as const;
 
-/** A page of a trace as columns, which go from the worker to the page without being copied. */
+/** A page of a trace as columns, which are transferred from the worker to the page without a copy. */
 export interface Batch {
   readonly deliveries: {
     readonly ids: PackedTexts;
@@ -41,7 +41,7 @@ export interface Batch {
   readonly names: readonly string[];
 }
 
-/** Makes columns of the pages of one trace. Addresses, types, kinds and nodes are sent once, later by number. */
+/** Makes columns of the pages of one trace. Addresses, types, kinds and nodes are sent once, then by number. */
 export class BatchWriter {
   readonly #numbers = new Map<string, number>();
   #fresh: string[] = [];
@@ -91,7 +91,7 @@ export class BatchWriter {
 
 const timeOf = (iso: string | null): number => (iso === null ? Number.NaN : Date.parse(iso));
 
-/** The memory of a batch, for the list of what a message hands over. */
+/** The buffers of a batch, for the transfer list of a message. */
 export const buffersOf = ({ deliveries, effects }: Batch): ArrayBuffer[] =>
   [...Object.values(deliveries), ...Object.values(effects)].flatMap((one) =>
     'ends' in one ? [one.bytes.buffer, one.ends.buffer] : [one.buffer],

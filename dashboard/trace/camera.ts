@@ -1,4 +1,4 @@
-/** The part of a trace that is seen: times in Unix ms on `width` pixels, and how far the lanes are scrolled. */
+/** The visible part of a trace: times in Unix ms on `width` pixels, and the scroll position of the lanes. */
 export interface Camera {
   readonly from: number;
   readonly to: number;
@@ -14,7 +14,7 @@ export interface Extent {
 
 /** Largest zoom: one microsecond, the precision of turns, over the whole width. */
 const LEAST_MS = 0.02;
-/** Part of the window that is left free at the ends of the trace. */
+/** Part of the window that stays free at the ends of the trace. */
 const MARGIN = 0.02;
 
 export const scaleOf = ({ from, to, width }: Camera): number => width / (to - from);
@@ -44,14 +44,14 @@ export function moved(camera: Camera, pixels: number, extent: Extent): Camera {
   return within({ ...camera, from: camera.from + by, to: camera.to + by }, extent);
 }
 
-/** Shows a stretch of time. */
+/** Shows a period of time. */
 export function showing(camera: Camera, stretch: Extent, extent: Extent): Camera {
   const middle = (stretch.from + stretch.to) / 2;
   const length = Math.max(LEAST_MS, stretch.to - stretch.from);
   return within({ ...camera, from: middle - length / 2, to: middle + length / 2 }, extent);
 }
 
-/** Moves as little as needed for a stretch to be seen; the zoom stays unless the stretch is longer than the window. */
+/** Moves as little as possible to show a period; the zoom stays unless the period is longer than the window. */
 export function revealing(camera: Camera, stretch: Extent, extent: Extent): Camera {
   const length = camera.to - camera.from;
   const margin = length * 0.1;
@@ -64,7 +64,7 @@ export function revealing(camera: Camera, stretch: Extent, extent: Extent): Came
   return within({ ...camera, from, to: from + length }, extent);
 }
 
-/** Half a window may be beyond the ends of the trace, no more. */
+/** At most half of the window may be outside of the trace. */
 function within(camera: Camera, { from, to }: Extent): Camera {
   const length = camera.to - camera.from;
   const free = Math.max(length / 2, (to - from) * MARGIN);
@@ -89,7 +89,7 @@ export function ticksOf(
   return { step, at };
 }
 
-/** A time since the start of the trace, as exact as its step. */
+/** A time since the start of the trace, with the precision of its step. */
 export function tickText(ms: number, step: number): string {
   const sign = ms < 0 ? '−' : '';
   const size = Math.abs(ms);

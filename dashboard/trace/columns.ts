@@ -1,6 +1,6 @@
 type Numbers = Float64Array | Float32Array | Int32Array | Uint32Array | Uint8Array;
 
-/** Numbers of which there are many: one typed array that doubles when it is full. */
+/** A long list of numbers in a typed array that doubles when it is full. */
 export class Column<Values extends Numbers> {
   readonly #make: (length: number) => Values;
   #values: Values;
@@ -35,7 +35,7 @@ export const float32 = (): Column<Float32Array> => new Column((length) => new Fl
 export const int32 = (): Column<Int32Array> => new Column((length) => new Int32Array(length));
 export const uint8 = (): Column<Uint8Array> => new Column((length) => new Uint8Array(length));
 
-/** Texts in one run of bytes: text `n` ends at `ends[n]`. */
+/** Texts in one byte array: text `n` ends at `ends[n]`. */
 export interface PackedTexts {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly ends: Uint32Array<ArrayBuffer>;
@@ -131,7 +131,7 @@ export class Ids {
     this.#ends.push(this.#used);
   }
 
-  /** Where the id is in the table, or where it would go. */
+  /** Index of the id in the table, or of the free slot for it. */
   #slotOf(bytes: Uint8Array): number {
     const mask = this.#table.length - 1;
     let slot = hashOf(bytes) & mask;

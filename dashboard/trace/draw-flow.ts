@@ -4,7 +4,7 @@ import { drawCut } from './texts.ts';
 
 const HEAD_PX = 5;
 
-/** Arrows of what is selected, and the deliveries that they join. */
+/** Arrows of the selection, and the deliveries that they connect. */
 export function drawFlow(context: CanvasRenderingContext2D, scene: Scene): void {
   const { arrows, hits, palette, isDimmed } = scene;
   context.fillStyle = palette.of.waits;

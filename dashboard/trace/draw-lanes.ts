@@ -6,13 +6,13 @@ import { BAR_PX, BAR_TOP, type Scene, TOP_PX } from './scene.ts';
 import { drawCut } from './texts.ts';
 
 const COLUMN_PX = 2;
-/** Marks of one kind that are nearer than this are one. */
+/** Marks of one kind that are closer than this are merged. */
 const MARK_APART_PX = 7;
 
 const buffers = { turns: new Bars(8_192), waits: new Bars(8_192) };
 const density = new Density(4_096, COLUMN_PX);
 
-/** The rows that are seen, from the top. */
+/** The visible rows, from the top. */
 export function drawRows(context: CanvasRenderingContext2D, scene: Scene): void {
   const { layout, camera, height, width, gutter, palette } = scene;
   const first = rowAt(layout, camera.scroll);
@@ -46,7 +46,7 @@ function drawGroupDensity(context: CanvasRenderingContext2D, scene: Scene, group
   context.globalAlpha = 1;
 }
 
-/** Columns of density; what went wrong in one is a foot of its colour, since most of the column went well. */
+/** Columns of density; failures are a coloured foot of their column, because they are few. */
 export function drawColumns(
   context: CanvasRenderingContext2D,
   { gutter, camera, palette }: Scene,
@@ -110,7 +110,7 @@ function clipped({ gutter, width }: Scene, left: number, size: number): readonly
   return [begin, Math.min(width, Math.max(begin, Math.round(gutter + left + size)))];
 }
 
-/** Shapes above bars: what went wrong differs in shape, not in colour alone. */
+/** Shapes above bars: failures differ in shape as well as in colour. */
 function drawMarks(context: CanvasRenderingContext2D, scene: Scene, turns: Bars, top: number): void {
   const { model, gutter, palette } = scene;
   let last = Number.NEGATIVE_INFINITY;

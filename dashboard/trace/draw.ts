@@ -7,7 +7,7 @@ import { MINIMAP_PX, minimapCamera, RULER_PX, type Scene, TOP_PX } from './scene
 import { runNameOf } from './selection.ts';
 import { drawCut } from './texts.ts';
 
-/** What the begin of an id takes at the right of a name. */
+/** Width of the shortened id to the right of a name. */
 const ID_PX = 60;
 
 /** Draws the whole picture in one pass. `ratio`: pixels of the screen for one of the page. */
@@ -143,7 +143,7 @@ function drawNames(context: CanvasRenderingContext2D, scene: Scene): void {
   context.fillRect(gutter - 1, TOP_PX, 1, height);
 }
 
-/** A run by the name of its agent or workflow and the begin of its id, any other actor by its id. */
+/** A run as the name of its agent or workflow and a shortened id, any other actor as its id. */
 function drawLaneName(
   context: CanvasRenderingContext2D,
   { model, gutter, palette, runNames }: Scene,
@@ -168,7 +168,7 @@ function drawLaneName(
   drawCut(context, id.slice(0, 8), { x: x + width - ID_PX + 6, y, width: ID_PX, font });
 }
 
-/** What is under the pointer, beside it. */
+/** Tooltip for the item under the pointer. */
 function drawLabel(context: CanvasRenderingContext2D, scene: Scene): void {
   const { hovered, pointer, width, height, palette } = scene;
   if (hovered === null || pointer === null) return;

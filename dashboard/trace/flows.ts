@@ -3,7 +3,7 @@ import type { TraceModel } from './model.ts';
 /** Arrows from the turn that sent a message to its delivery, as pairs of deliveries: cause, effect, cause, effect, … */
 export type Arrows = Uint32Array;
 
-/** What is shown of how deliveries follow from each other. */
+/** The highlighted causal relation of deliveries. */
 export type Flow = 'near' | 'causes' | 'effects' | 'path';
 
 /** Most arrows drawn at once; more would hide each other. */
@@ -21,7 +21,7 @@ export function causesOf(model: TraceModel, delivery: number): Arrows {
   return Uint32Array.from(found);
 }
 
-/** "What did this cause": all that followed, nearest first. */
+/** "What did this cause": all later effects, nearest first. */
 export function consequencesOf(model: TraceModel, delivery: number): Arrows {
   const found: number[] = [];
   const queue = [delivery];

@@ -4,9 +4,9 @@ import { kindOf } from './selection.ts';
 
 export const GROUP_PX = 22;
 export const LANE_PX = 20;
-/** More below the bars of a lane that has effects. */
+/** Additional height below the bars of a lane that has effects. */
 const EFFECTS_PX = 14;
-/** A group of more lanes begins folded. */
+/** Groups with more lanes are folded at first. */
 const MOST_OPEN_LANES = 100;
 
 export type GroupBy = 'kind' | 'node';
@@ -39,7 +39,7 @@ export interface Layout {
   readonly height: number;
 }
 
-/** Places lanes by group, groups and lanes by their first delivery, so that causes stand above what they caused. */
+/** Places lanes by group, groups and lanes by their first delivery, so that causes are above their effects. */
 export function layOut(model: TraceModel, { by, toggled, shown }: LayoutOptions): Layout {
   const { starts, items } = model.lanes;
   const lanes = model.names.length;
@@ -129,7 +129,7 @@ export function rowAt({ tops }: Pick<Layout, 'tops'>, y: number): number {
   return high < 0 ? -1 : low;
 }
 
-/** The first place from `begin` to `end` of ordered items whose time is at or after a moment. */
+/** The first index from `begin` to `end` of ordered items whose time is at or after a moment. */
 export function firstFrom(
   items: Uint32Array,
   begin: number,

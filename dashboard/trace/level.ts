@@ -3,10 +3,10 @@ import { type Camera, scaleOf } from './camera.ts';
 import { firstFrom } from './layout.ts';
 import type { TraceModel } from './model.ts';
 
-/** Deliveries narrower than this become part of a bar of density. */
+/** Deliveries narrower than this are merged into a bar of density. */
 const LEAST_PX = 2;
 
-/** How much an outcome matters where several share a pixel. */
+/** Priority of an outcome where several share a pixel. */
 const WEIGHT: readonly number[] = OUTCOMES.map((outcome) =>
   ['unknown', 'done', 'stale', 'deferred', 'retried', 'refused', 'dead-lettered'].indexOf(outcome),
 );
@@ -62,8 +62,8 @@ export class Bars {
 }
 
 /**
- * Bars of the turns of one lane, and of the waits before them. What is narrower than two pixels is merged with its neighbours on
- * the same pixels, so a lane has about as many bars as half its pixels, however many deliveries it has.
+ * Bars of the turns of one lane, and of the waits before them. Deliveries narrower than two pixels are merged with their
+ * neighbours on the same pixels, so a lane has at most about half as many bars as pixels, however many deliveries it has.
  */
 export function barsOfLane(
   model: TraceModel,
@@ -117,7 +117,7 @@ export class Density {
     this.columnPx = columnPx;
   }
 
-  /** Counts ordered deliveries `items[begin]` to `items[end - 1]` that are seen, by the beginning of their turns. */
+  /** Counts the visible ones of the ordered deliveries `items[begin]` to `items[end - 1]`, by the start of their turns. */
   count(model: TraceModel, items: Uint32Array, begin: number, end: number, camera: Camera): void {
     const columns = Math.min(this.counts.length, Math.ceil(camera.width / this.columnPx));
     this.counts.fill(0);

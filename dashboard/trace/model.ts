@@ -2,7 +2,7 @@ import { type Batch, OUTCOMES } from './batch.ts';
 import { bytesAt, type Column, float32, float64, Ids, int32, uint8 } from './columns.ts';
 import { type Grouped, grouped } from './grouped.ts';
 
-/** What is known of messages, by the number of their ids: also of those whose deliveries are not here. */
+/** Data of messages, by the number of their ids: also of those whose deliveries have not been read. */
 class Messages {
   readonly ids = new Ids();
   readonly first = int32();
@@ -53,7 +53,7 @@ const NO_ORDER: Grouped = { starts: new Uint32Array(1), items: new Uint32Array(0
 
 /**
  * A trace in columns: deliveries, messages and effects are numbers, so that 100,000 cost a few megabytes. It only grows: pages
- * are appended, and what is there keeps its number.
+ * are appended, and existing entries keep their numbers.
  */
 export class TraceModel {
   /** Addresses, types, kinds of effects and nodes. */
@@ -74,7 +74,7 @@ export class TraceModel {
   readonly outcome = uint8();
   /** 1 where the delivery is the first under a new epoch of its actor. */
   readonly takeover = uint8();
-  /** Delivery of the same message before; -1 for the first attempt. */
+  /** Previous delivery of the same message; -1 for the first attempt. */
   readonly #before = int32();
 
   /** Grows with each change. */
@@ -82,7 +82,7 @@ export class TraceModel {
   startedAt = Number.POSITIVE_INFINITY;
   endedAt = Number.NEGATIVE_INFINITY;
   #lanes = NO_ORDER;
-  /** When a trace that runs was last read: an effect that is open lasted until then. */
+  /** Time of the last read of a running trace: an open effect is drawn up to then. */
   #openUntil = Number.NEGATIVE_INFINITY;
   #lanesVersion = 0;
   #effectLanes = NO_ORDER;
@@ -92,7 +92,7 @@ export class TraceModel {
     return this.message.length;
   }
 
-  /** When the turn of a delivery began and ended. */
+  /** Start and end of a delivery's turn. */
   turnAt(delivery: number): number {
     return this.time.at(delivery) + this.wait.at(delivery);
   }
@@ -113,13 +113,13 @@ export class TraceModel {
     return this.messages.ids.text(this.message.at(delivery));
   }
 
-  /** The last attempt of a message; -1 when none is here. */
+  /** The last attempt of a message; -1 when none has been read. */
   find(messageId: string): number {
     const message = this.messages.ids.findText(messageId);
     return message === -1 ? -1 : this.messages.last.at(message);
   }
 
-  /** The last attempt of the message whose turn sent this one; -1 for the root, and when it is not here. */
+  /** The last attempt of the message whose turn sent this one; -1 for the root, and when it has not been read. */
   causeOf(delivery: number): number {
     const cause = this.messages.cause.at(this.message.at(delivery));
     return cause === -1 ? -1 : this.messages.last.at(cause);
@@ -143,7 +143,7 @@ export class TraceModel {
     return found;
   }
 
-  /** Adds what is not here yet. Returns the number of new deliveries. */
+  /** Adds new entries. Returns the number of new deliveries. */
   append({ deliveries, effects, names }: Batch): number {
     for (const name of names) this.names.push(name);
     const before = this.count;
@@ -184,7 +184,7 @@ export class TraceModel {
     this.endedAt = Math.max(this.endedAt, this.endOf(delivery));
   }
 
-  /** Adds an effect, or changes one that is here. Whether something changed. */
+  /** Adds or updates an effect. Returns whether something changed. */
   #putEffect(rows: Batch['effects'], row: number): boolean {
     const { effects } = this;
     const message = bytesAt(rows.messages, row);
@@ -218,19 +218,19 @@ export class TraceModel {
     return this.#lanes;
   }
 
-  /** Effects by the actor that asked for them, each by start. */
+  /** Effects by the actor that requested them, each by start. */
   get effectLanes(): Grouped {
     this.#order();
     return this.#effectLanes;
   }
 
-  /** The longest delivery of an actor, ms: how far before a moment one may have begun that still lasts. */
+  /** The longest delivery of an actor, ms: the earliest start of one that is still visible at a given time. */
   longestOf(lane: number): number {
     this.#order();
     return this.#longest.at(lane);
   }
 
-  /** When an effect began: without a start of its own, when the turn that asked for it ended. */
+  /** Start of an effect: without a time of its own, the end of the turn that requested it. */
   effectStart(effect: number): number {
     const start = this.effects.startedAt.at(effect);
     if (!Number.isNaN(start)) return start;
@@ -239,18 +239,18 @@ export class TraceModel {
     return delivery === -1 ? this.startedAt : this.endOf(delivery);
   }
 
-  /** When an effect ended; for one that is open, the end of what there is to see. */
+  /** End of an effect; for an open one, the end of the known time. */
   effectEnd(effect: number): number {
     const end = this.effects.endedAt.at(effect);
     return Number.isNaN(end) ? Math.max(this.lastMoment, this.effectStart(effect)) : end;
   }
 
-  /** The end of what there is to see: the last delivery or effect, or the last reading while an effect is open. */
+  /** End of the known time: the last delivery or effect, or the last read while an effect is open. */
   get lastMoment(): number {
     return Math.max(this.endedAt, this.#openUntil);
   }
 
-  /** Notes when the trace was read to its end; null once it runs no more. */
+  /** Notes when the trace was read to its end; null once it has ended. */
   readAt(time: number | null): void {
     const { endedAt, count } = this.effects;
     let isOpen = false;
@@ -258,7 +258,7 @@ export class TraceModel {
     this.#openUntil = isOpen && time !== null ? time : Number.NEGATIVE_INFINITY;
   }
 
-  /** The actor whose turn asked for an effect; -1 when that is not here. */
+  /** The actor whose turn requested an effect; -1 when it has not been read. */
   effectLane(effect: number): number {
     const message = this.effects.message.at(effect);
     const delivery = message === -1 ? -1 : this.messages.last.at(message);

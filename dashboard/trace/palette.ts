@@ -15,7 +15,7 @@ type Token =
   | 'bad'
   | 'idle';
 
-/** Colours of the canvas: those of the style sheet, as they are now. */
+/** Colours of the canvas, from the current style sheet. */
 export interface Palette {
   readonly of: Readonly<Record<Token, string>>;
   /** By the number of an outcome. */
@@ -35,7 +35,7 @@ const TONES: Readonly<Record<(typeof OUTCOMES)[number], Token>> = {
   unknown: 'idle',
 };
 
-/** Reads the colours that the style sheet gives to an element: `light-dark()` is decided there. */
+/** Reads the colours of an element from the style sheet, which resolves `light-dark()`. */
 export function readPalette(element: HTMLElement): Palette {
   const probe = document.createElement('span');
   element.append(probe);
@@ -66,7 +66,7 @@ export function readPalette(element: HTMLElement): Palette {
   return { of, outcomes: OUTCOMES.map((outcome) => of[TONES[outcome]]), onBar, font, mono };
 }
 
-/** Calls back when the look of the page changes. */
+/** Calls back when the theme of the page changes. */
 export function onLookChange(change: () => void): () => void {
   const dark = window.matchMedia('(prefers-color-scheme: dark)');
   const observer = new MutationObserver(change);

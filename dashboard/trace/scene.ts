@@ -7,15 +7,15 @@ import type { RunNames } from './selection.ts';
 
 export const MINIMAP_PX = 40;
 export const RULER_PX = 24;
-/** Lanes begin here. */
+/** Offset of the lanes. */
 export const TOP_PX = MINIMAP_PX + RULER_PX;
 /** The bar of a turn in its lane. */
 export const BAR_TOP = 3;
 export const BAR_PX = LANE_PX - 2 * BAR_TOP;
-/** How far from a delivery the pointer still finds it. */
+/** Distance at which the pointer still selects a delivery. */
 const NEAR_PX = 5;
 
-/** All that one picture is made of. */
+/** Input of one picture. */
 export interface Scene {
   readonly model: TraceModel;
   readonly layout: Layout;
@@ -31,12 +31,12 @@ export interface Scene {
   /** Deliveries; -1 for none. */
   readonly selected: number;
   readonly arrows: Uint32Array;
-  /** Draws everything faintly except what the arrows touch. */
+  /** Draws everything faintly except the targets of the arrows. */
   readonly isDimmed: boolean;
   readonly hits: Uint32Array;
   readonly runNames: RunNames;
   readonly hovered: Found | null;
-  /** Where the pointer is, for the label beside it. */
+  /** Position of the pointer, for the label beside it. */
   readonly pointer: { readonly x: number; readonly y: number } | null;
 }
 
@@ -102,7 +102,7 @@ function findDelivery({ model, camera, shown }: Scene, lane: number, x: number):
   return findWaiting({ model, camera, shown }, lane, x);
 }
 
-/** The delivery that waits at a place of a lane. */
+/** The delivery whose wait is at a position of a lane. */
 function findWaiting({ model, camera, shown }: Pick<Scene, 'model' | 'camera' | 'shown'>, lane: number, x: number) {
   const { starts, items } = model.lanes;
   const end = starts[lane + 1] ?? 0;

@@ -1,7 +1,7 @@
 import { OUTCOMES } from './batch.ts';
 import type { TraceModel } from './model.ts';
 
-/** Conditions from the address; empty texts are no conditions. */
+/** Conditions from the address; empty texts are ignored. */
 export interface TraceFilter {
   /** Kind of the actor. */
   readonly kind: string;
@@ -47,7 +47,7 @@ export function shownBy(
   return shown;
 }
 
-/** Whether a name of the trace, or the name of the run that it is the address of, holds a text of small letters. */
+/** Whether a name of the trace, or the name of the run with this address, contains a lower-case text. */
 const holds = (name: string, wanted: string, runNames: RunNames): boolean =>
   name.toLowerCase().includes(wanted) || runNameOf(name, runNames)?.toLowerCase().includes(wanted) === true;
 
@@ -79,7 +79,7 @@ export function inOrder(model: TraceModel, shown: Uint8Array | null): Uint32Arra
   return some.sort((a, b) => model.time.at(a) - model.time.at(b) || a - b);
 }
 
-/** The delivery after or before one of an ordered list; the first or last when it is not in there. */
+/** The next or previous delivery of an ordered list; the first or last one when it is not in the list. */
 export function stepIn(order: Uint32Array, from: number, step: 1 | -1): number {
   const at = order.indexOf(from);
   if (at === -1) return (step === 1 ? order[0] : order.at(-1)) ?? -1;

@@ -7,7 +7,7 @@ import { type Palette, readPalette } from './palette.ts';
 import { type Found, find, MINIMAP_PX, minimapCamera, type Scene, TOP_PX } from './scene.ts';
 import { inOrder, type RunNames } from './selection.ts';
 
-/** What the page says the picture shows. */
+/** Content of the picture, given by the page. */
 export interface StageContent {
   readonly model: TraceModel;
   readonly layout: Layout;
@@ -17,10 +17,7 @@ export interface StageContent {
   readonly isDimmed: boolean;
   readonly hits: Uint32Array;
   readonly runNames: RunNames;
-  /**
-   * True while the trace is read for the first time: everything that has arrived is shown until the user moves the
-   * view.
-   */
+  /** True during the first read of the trace: the picture shows all data until the user moves the view. */
   readonly isReading: boolean;
 }
 
@@ -48,7 +45,7 @@ const GUTTER_PX = 200;
 const NARROW_GUTTER_PX = 84;
 const NARROW_PX = 640;
 
-/** The canvas with what it shows and where it looks. It draws once a frame, and only after a change. */
+/** The canvas with its content and its view. It draws once per frame, and only after a change. */
 export class Stage {
   readonly #canvas: HTMLCanvasElement;
   readonly #context: CanvasRenderingContext2D;
@@ -63,7 +60,7 @@ export class Stage {
   #width = 1;
   #height = 1;
   #frame = 0;
-  /** Whether the user, or a link, chose what is seen. */
+  /** Whether the user, or a link, chose the view. */
   #isMoved = false;
 
   constructor(canvas: HTMLCanvasElement) {
@@ -82,7 +79,7 @@ export class Stage {
     return this.#width < NARROW_PX ? NARROW_GUTTER_PX : GUTTER_PX;
   }
 
-  /** Takes new content. The row under the pointer, else the top one, stays where it is. */
+  /** Takes new content. The row under the pointer, or else the top one, keeps its position. */
   show(content: StageContent): void {
     const isGrowing = this.#content.isReading && content.model.count > 0 && !this.#isMoved;
     const kept = this.#keptRow();
@@ -139,12 +136,12 @@ export class Stage {
     this.#look(fitted(this.#camera, this.#extent));
   }
 
-  /** Shows a stretch of time, as a link says it. */
+  /** Shows the period of a link. */
   lookAt(stretch: Extent): void {
     this.#look(showing(this.#camera, stretch, this.#extent));
   }
 
-  /** Zooms at a place of the canvas, else in the middle. */
+  /** Zooms at a position of the canvas, or in the middle. */
   zoom(factor: number, x = this.gutter + this.#camera.width / 2): void {
     this.#look(zoomed(this.#camera, factor, Math.max(0, x - this.gutter), this.#extent));
   }
@@ -154,7 +151,7 @@ export class Stage {
     this.#look({ ...camera, scroll: this.#scrolled(camera.scroll + rows) });
   }
 
-  /** Moves until a delivery is seen. */
+  /** Moves until a delivery is visible. */
   reveal(delivery: number): void {
     const { model, layout } = this.#content;
     if (delivery < 0 || delivery >= model.count) return;
@@ -167,7 +164,7 @@ export class Stage {
     this.#look({ ...camera, scroll: this.#scrolled(scroll) });
   }
 
-  /** Moves the window so that a place of the minimap is in its middle. */
+  /** Moves the window to be centred at a position of the minimap. */
   centre(x: number): void {
     const moment = timeAt(minimapCamera({ camera: this.#camera, extent: this.#extent }), x - this.gutter);
     const half = (this.#camera.to - this.#camera.from) / 2;

@@ -29,7 +29,7 @@ function shortened(context: CanvasRenderingContext2D, text: string, width: numbe
   const known = fitting.get(key);
   if (known !== undefined) return known;
   const plain = plainLine(text, 200);
-  // The whole text first: with a sign of the cut in place of its last letter it may be wider.
+  // Try the whole text first: with an ellipsis in place of its last letter it may be wider.
   const isWhole = context.measureText(plain).width <= width;
   let low = isWhole ? plain.length : 0;
   let high = isWhole ? plain.length : plain.length - 1;

@@ -7,13 +7,13 @@ import { Stage, type StageContent } from './stage.ts';
 interface TraceCanvasProps {
   readonly content: StageContent;
   readonly label: string;
-  /** For the keys of the page. */
+  /** Handle for the keys of the page. */
   readonly stage: RefObject<Stage | null>;
   readonly pick: (found: Found | null) => void;
   readonly onMove: (camera: Camera, extent: Extent) => void;
 }
 
-/** The picture, with what the pointer does. */
+/** The picture, with its pointer actions. */
 export function TraceCanvas({ content, label, stage, pick, onMove }: TraceCanvasProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const latest = useRef({ pick, onMove });
@@ -48,7 +48,7 @@ export function TraceCanvas({ content, label, stage, pick, onMove }: TraceCanvas
   );
 }
 
-/** A press that moves less is a click. */
+/** A press that moves less counts as a click. */
 const CLICK_PX = 4;
 const ZOOM_PER_PX = 0.002;
 

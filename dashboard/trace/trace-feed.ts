@@ -3,13 +3,13 @@ import { bearer } from '../app/session.ts';
 import { TraceModel } from './model.ts';
 import type { ReadOrder, TraceHead, WorkerAnswer } from './trace-worker.ts';
 
-/** How often a running trace is read on, ms. */
+/** Pause between two reads of a running trace, ms. */
 const LIVE_MS = 1_000;
-/** After its end a trace is read again after these times, ms: the ledger may get its last deliveries a moment later. */
+/** After its end a trace is read again after these times, ms: the ledger may get its last deliveries later. */
 const AFTER_END_MS = [500, 1_000, 2_000, 5_000, 10_000];
-/** How long ago a trace ended whose last deliveries are there. */
+/** Time after its end at which all deliveries of a trace are in the ledger. */
 const ENDED_LONG_AGO_MS = 60_000;
-/** How often pages that arrive are shown, ms. */
+/** Time between two updates of the picture, ms. */
 const SHOWN_MS = 120;
 
 export interface TraceState {
@@ -17,12 +17,12 @@ export interface TraceState {
   /** Changes with the model. */
   readonly version: number;
   readonly head: TraceHead | null;
-  /** Whether the first reading to the end goes on. */
+  /** Whether the first complete read is running. */
   readonly isReading: boolean;
   readonly error: Error | null;
 }
 
-/** Keeps the model of one trace up to date: reads it in a worker, and on while it runs. */
+/** Keeps the model of one trace up to date: reads it in a worker, and repeats that while the trace runs. */
 export class TraceFeed {
   readonly #trace: string;
   readonly #worker = new Worker(TRACE_WORKER_URL);
@@ -47,7 +47,7 @@ export class TraceFeed {
 
   readonly state = (): TraceState => this.#state;
 
-  /** Reads what was appended since the last time. */
+  /** Reads the data appended since the last read. */
   readonly readOn = (): void => {
     clearTimeout(this.#timer);
     bearer().then(
@@ -68,7 +68,7 @@ export class TraceFeed {
   #take(answer: WorkerAnswer): void {
     if (answer.kind === 'failed') {
       this.#show({ error: new Error(answer.message), isReading: false }, true);
-      // A node that restarts: what is here stays, and is read on.
+      // A node that restarts: the data stays, and reading continues later.
       if (answer.status === 0 || answer.status >= 500) this.#timer = setTimeout(this.readOn, LIVE_MS * 3);
       return;
     }

@@ -1,14 +1,14 @@
-/** Reads traces page by page and makes columns of them, so that the page only draws. */
+/** Reads traces page by page and converts them to columns, so that the page only draws. */
 import { createClient, SvcApiError } from '../../clients/typescript/client.ts';
 import type { Trace } from '../../clients/typescript/gen/operations.ts';
 import { type Batch, BatchWriter, buffersOf } from './batch.ts';
 
-/** Asks for what was appended since the last time. */
+/** Requests the data appended since the last read. */
 export interface ReadOrder {
   readonly baseUrl: string;
   readonly token: string | undefined;
   readonly trace: string;
-  /** Tenant that a service account acts in. */
+  /** Tenant in which a service account acts. */
   readonly tenant: string | undefined;
 }
 
@@ -21,7 +21,7 @@ export type WorkerAnswer =
 const PAGE_ROWS = 1_000;
 
 const writer = new BatchWriter();
-/** Token of the last page that was read: that page may have grown. */
+/** Token of the last page read, which may have grown. */
 let position: string | undefined;
 
 async function read({ baseUrl, token, trace, tenant }: ReadOrder): Promise<void> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
 
-/** A seat that is held for a while, paid for, or free again. */
+/** A seat that is held for a while, and then paid for or released. */
 const Booking = z.object({
   status: z.enum(['new', 'held', 'paying', 'unclear', 'paid', 'released']),
   seat: z.string(),
@@ -30,7 +30,7 @@ const events = {
   booking_released: z.object({ reason: z.string() }),
 };
 
-/** One booking of one seat. A payment is made once, whatever dies meanwhile. */
+/** One booking of one seat. A payment is made once, even if nodes die meanwhile. */
 export const booking = defineActor({
   kind: 'booking',
   version: 1,

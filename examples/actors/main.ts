@@ -34,7 +34,7 @@ try {
   await follow('b-2');
   await ask('b-2', 'Pay', { card_token: 'good' });
 
-  // Everything outlives the process: here the runtime stops and another one starts on the same files.
+  // All data survives the process: here the runtime stops and another one starts on the same files.
   await ask('b-3', 'Hold', { seat: 'A3', price_cents: 3_000 });
   await node.stop();
   node = await startBookings(dataDir, till);

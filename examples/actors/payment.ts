@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineEffect } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** Where money moves. A real one would call a payment provider with the effect's id as its idempotency key. */
+/** The payment itself. A real one would call a payment provider with the effect's id as its idempotency key. */
 export interface Till {
   charge(effectId: string, cardToken: string, amountCents: number, signal: AbortSignal): Promise<string>;
 }
@@ -18,7 +18,7 @@ export const createPaymentEffect = (till: Till) =>
     },
   });
 
-/** A till for the tutorial: cards named `busy` are refused for now at first, `empty` for good. */
+/** A till for the tutorial: cards named `busy` are refused temporarily at first, `empty` permanently. */
 export function createPlayTill(): Till & { readonly charges: string[] } {
   const charges: string[] = [];
   const tries = new Map<string, number>();

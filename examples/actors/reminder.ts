@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineActor, message } from '../../runtime/index.ts';
 
-/** A reminder that can be called off until it is due: a timer, events and a refusal in one small actor. */
+/** A reminder that can be cancelled until it is due: a timer, events and a refusal in one small actor. */
 export const reminder = defineActor({
   kind: 'reminder',
   version: 1,

@@ -10,10 +10,13 @@ const REST_PORT = 8080;
 const GRPC_PORT = 50051;
 const INTERNAL_PORT = 8081;
 const INTERNAL_GRPC_PORT = 50052;
-/** Settings of the environment are for real nodes; the demo is one of its own, on embedded stores. */
+/** Settings of the environment are for real nodes; the demo has its own node on embedded stores. */
 const NODE_VARIABLES = /^(SVC_(?!MODEL$)|REDIS_URL$|MONGODB_URI$)/;
 
-/** A node with embedded stores below `dataDir`, whose programs may read `looksAt`, on the usual ports or, where they are taken, on free ones. */
+/**
+ * A node with embedded stores below `dataDir`, whose programs may read `looksAt`, on the default ports or, where these are
+ * taken, on free ones.
+ */
 export async function startDemoNode(
   dataDir: string,
   { checkout, looksAt }: { readonly checkout: string; readonly looksAt: string },
@@ -26,12 +29,13 @@ export async function startDemoNode(
     kind: 'NodeConfig',
     spec: {
       llm_providers: providers,
-      // A person watches: a model that does not answer is reported soon.
+      // A person watches, so a model that does not answer is reported soon.
       llm_selection: { max_retries: 1, retry_delay_ms: 500 },
-      // Example manifests name their programs from the root of the checkout.
+      // Example manifests name their programs relative to the root of the checkout.
       runtime: {
         bootstrap_dir: checkout,
-        // The program that reports on a directory is in a sandbox, and sees of this machine what is named here.
+        // The program that reports on a directory runs in a sandbox, and sees only the paths of this machine that are named
+        // here.
         host_commands: { paths: looksAt === '/' ? [] : [{ path: looksAt }] },
       },
     },

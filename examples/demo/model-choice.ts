@@ -5,14 +5,14 @@ import { detectProvider } from './detect-provider.ts';
 export interface ModelChoice {
   /** One entry of `spec.llm_providers`; a key is a reference to the environment, never the key itself. */
   readonly provider: object;
-  /** Which model talks, and why, in one line. */
+  /** The chosen model, and the reason, in one line. */
   readonly says: string;
 }
 
 const VARIABLES = 'ANTHROPIC_API_KEY, OPENAI_API_KEY, GOOGLE_GENERATIVE_AI_API_KEY and OLLAMA_HOST';
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** The model of a key or a running Ollama found in the environment, else the scripted provider, said plainly. */
+/** The model of a key or a running Ollama found in the environment, else the scripted provider, with a clear notice. */
 export async function chooseModel(env: NodeJS.ProcessEnv, script: string): Promise<ModelChoice> {
   const found = detectProvider(env);
   const why = found === null ? `${VARIABLES} are not set` : await unreachable(found.endpoint);
@@ -26,7 +26,7 @@ export async function chooseModel(env: NodeJS.ProcessEnv, script: string): Promi
   };
 }
 
-/** The script that asks for tools: the same with a model and without one, so that the calls are always those shown. */
+/** The script with the tool calls, used with and without a model, so that the calls are always the same. */
 export const scriptedNotes = (script: string): object => ({
   name: 'notes-script',
   type: 'scripted',

@@ -5,10 +5,10 @@ import { sourceFiles } from '../repo-report/source-files.ts';
 const MAX_LISTED = 150;
 const MAX_READ = 4;
 const MAX_FILE_CHARS = 4_000;
-/** What tells most about a repository, where it exists. */
+/** Files that describe a repository best. */
 const TELLING = ['README.md', 'README', 'package.json', 'pyproject.toml', 'Cargo.toml', 'go.mod'];
 
-/** Real input for the model: names of files and the beginnings of the first ones, at most some 25 KB. */
+/** Real input for the model: names of files and the beginnings of the first ones, at most about 25 KB. */
 export async function repositoryText(directory: string): Promise<string> {
   const names: string[] = [];
   for await (const { path } of sourceFiles(directory)) {

@@ -4,7 +4,7 @@ import type { NodeClient } from '../../cli/node-client.ts';
 import { waitFor } from './wait-for.ts';
 
 const MANIFEST = 'repo-review.workflow.yaml';
-/** Longer than the scripted agent takes; a model of a provider may be slower. */
+/** Longer than the scripted agent takes; a provider's model may be slower. */
 const ASKED_WITHIN_MS = 120_000;
 const ENDED_WITHIN_MS = 30_000;
 
@@ -16,7 +16,9 @@ export interface Review {
   readonly why: string;
 }
 
-/** Deploys and starts the workflow of the demo, and waits until it asks a person. `agents` is the folder of its manifest. */
+/**
+ * Deploys and starts the workflow of the demo, and waits until it asks for an approval. `agents` is the folder of its manifest.
+ */
 export async function startReview(
   client: NodeClient,
   agents: string,
@@ -34,7 +36,7 @@ export async function startReview(
   return { executionId, approvalId: textOf(approval, 'id'), why: textOf(why, 'sentence') };
 }
 
-/** Answers the approval as a person would, and returns the run after its end. */
+/** Answers the approval in place of a person, and returns the run after its end. */
 export async function signOff(client: NodeClient, { executionId, approvalId }: Review): Promise<JsonObject> {
   const json = { feedback: 'signed by the demo itself, since it was started with --once' };
   await client.json('POST', `/v1/human-approvals/${approvalId}/approve`, { json });

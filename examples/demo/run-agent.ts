@@ -14,20 +14,20 @@ export interface DemoAgent {
 export interface DemoRun {
   readonly agent: DemoAgent;
   readonly executionId: string;
-  /** As GET /v1/executions/{id} answers after the end. */
+  /** The answer of GET /v1/executions/{id} after the end. */
   readonly status: JsonObject;
 }
 
 const NAME_WIDTH = 12;
 const OUTPUT_LINES = 8;
 
-/** Deploys a manifest, over an earlier one of the same version; answers with the agent's id. */
+/** Deploys a manifest, replacing an earlier one of the same version; returns the agent's id. */
 export async function deploy(client: NodeClient, { manifest }: DemoAgent): Promise<string> {
   const body = { type: 'application/yaml', text: await readFile(manifest, 'utf8') };
   return textOf(await client.json('POST', '/v1/agents', { body, query: { force: 'true' } }), 'agent_id');
 }
 
-/** Starts an agent and shows what it does, line by line behind its name, until it ends or `signal` says stop. */
+/** Starts an agent and prints its events, line by line after its name, until it ends or `signal` is aborted. */
 export async function runAgent(
   client: NodeClient,
   agent: DemoAgent,

@@ -7,7 +7,7 @@ import { waitFor } from './wait-for.ts';
 
 const CLOSED_WITHIN_MS = 5_000;
 
-/** What an execution's agent did with tools, from its audit chain, and whether the chain holds: lines to print. */
+/** The tool calls of an execution's agent, from its audit chain, and whether the chain is intact: lines to print. */
 export async function toolCallLines(client: NodeClient, executionId: string, paint: Paint): Promise<string[]> {
   await closed(client, executionId);
   const chain = await client.json('GET', `/v1/seal/sessions/${executionId}/audit`);

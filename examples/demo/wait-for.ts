@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 const POLL_MS = 50;
 
-/** Asks until there is an answer. Throws when there is none within the time. */
+/** Repeats the call until there is an answer. Throws when there is none in time. */
 export async function waitFor<T>(withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
   const until = performance.now() + withinMs;
   while (performance.now() < until) {

@@ -17,7 +17,9 @@ const MAX_LINE_CHARS = 400;
 const KEYWORDS = new Set(['if', 'for', 'while', 'switch', 'catch', 'with', 'return', 'else', 'do', 'try']);
 const BRACE_LANGUAGES = new Set(['TypeScript', 'JavaScript', 'Go', 'Rust', 'Java', 'C#', 'Kotlin', 'Swift', 'PHP']);
 
-/** Functions by indentation: one ends before the first line that is indented as little as its head and is not part of it. */
+/**
+ * Functions by indentation: a function ends before the first line that is indented as little as its head and is not part of it.
+ */
 export function functionSizes(file: SourceFile): FunctionSize[] {
   const isPython = file.language === 'Python';
   if (!isPython && !BRACE_LANGUAGES.has(file.language)) return [];

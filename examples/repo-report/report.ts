@@ -4,11 +4,11 @@ import { resolve } from 'node:path';
 import { type FunctionSize, functionSizes } from './long-functions.ts';
 import { sourceFiles } from './source-files.ts';
 
-/** What people leave in code for later. */
+/** Markers of open work in code. */
 const OPEN_MARK = new RegExp(`\\b(${['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'].join('|')})\\b`);
 const SHOWN = 5;
 
-/** The whole program: the directory is the one argument, the report goes to standard output. */
+/** The whole program: the only argument is the directory, the report goes to standard output. */
 async function report(directory: string): Promise<void> {
   const languages = new Map<string, { files: number; lines: number }>();
   const sizes: { path: string; lines: number }[] = [];

@@ -42,7 +42,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   '.yml': 'YAML',
 };
 
-/** Not written by the people of the project. */
+/** Files that are not written by hand. */
 const SKIPPED_FOLDERS = new Set(['node_modules', 'vendor', 'target', 'dist', 'build', 'data', 'coverage', 'gen']);
 const SKIPPED_FILES = new Set(['package-lock.json', 'go.sum', 'Cargo.lock', 'yarn.lock', 'pnpm-lock.yaml']);
 const MAX_FILES = 20_000;
@@ -72,7 +72,7 @@ export async function* sourceFiles(root: string): AsyncGenerator<SourceFile> {
   }
 }
 
-/** Null for what is too large or cannot be read: one such file is no reason to report nothing. */
+/** Null for a file that is too large or unreadable: it is skipped. */
 async function textOf(path: string): Promise<string | null> {
   try {
     if ((await lstat(path)).size > MAX_FILE_BYTES) return null;

@@ -44,7 +44,7 @@ spec:
 
 type ManifestKind = 'agent' | 'workflow';
 
-/** Problems of a manifest, from the checks that a deploy makes. Nothing is deployed. */
+/** Problems of a manifest, from the checks of a deployment. Nothing is deployed. */
 async function manifestProblems(kind: ManifestKind, text: string): Promise<readonly Problem[]> {
   const asked = { body: { manifest_yaml: text } };
   const { findings } = kind === 'workflow' ? await api.workflows.validate(asked) : await api.agents.validate(asked);
@@ -54,7 +54,7 @@ async function manifestProblems(kind: ManifestKind, text: string): Promise<reado
   }));
 }
 
-/** Writes or changes a manifest: problems while it is typed, the graph beside it, deploy. */
+/** Creates or edits a manifest: problems while typing, the graph beside it, deployment. */
 export function EditPage() {
   const [{ kind = 'agent', id = '' }] = useFilters();
   const read = useQuery({
@@ -144,7 +144,7 @@ function problemsOf(error: unknown): Problem[] {
   }));
 }
 
-/** The graph of the text as far as it can be read. */
+/** The graph of the readable part of the text. */
 function Preview({ text }: { readonly text: string }) {
   const settled = useDeferredValue(text);
   const graph = useMemo(() => graphOf(manifestOf(settled)), [settled]);
@@ -155,7 +155,7 @@ function manifestOf(text: string): unknown {
   try {
     return parse(text);
   } catch {
-    // It is being typed; the checker names the place.
+    // The text is incomplete; the checker reports the position.
     return null;
   }
 }

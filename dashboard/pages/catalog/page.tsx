@@ -73,7 +73,7 @@ export function CatalogPage() {
       </div>
       <ReadState of={read} what="the catalog" />
       {read.data !== undefined && rows.length === 0 && (
-        <Empty title="Nothing is deployed that fits.">
+        <Empty title="No deployed entry fits these filters.">
           Deploy in a terminal: <code>svc agent deploy FILE</code>, <code>svc workflow deploy FILE</code>.
         </Empty>
       )}
@@ -119,7 +119,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     label: 'Deployed',
     width: 'max(100px, var(--time-width))',
     wide: true,
-    // What the node ships with was deployed at no time.
+    // Built-in entries have no time of deployment.
     cell: ({ deployed_at: at }) => (Date.parse(at) === 0 ? 'with the node' : <TimeAgo at={at} />),
   },
 ];

@@ -19,7 +19,7 @@ interface Field {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Fields of an input schema that a form can ask for; null when one is nested: then the input is asked as JSON. */
+/** Fields of an input schema that fit a form; null when one is nested: then the input is entered as JSON. */
 function fieldsOf(manifest: unknown): readonly Field[] | null {
   const metadata = isRecord(manifest) && isRecord(manifest.metadata) ? manifest.metadata : {};
   const schema = isRecord(metadata.input_schema) ? metadata.input_schema : {};
@@ -49,7 +49,7 @@ interface StartFormProps {
   readonly manifest: unknown;
 }
 
-/** Starts a run. The fields follow the input schema; what has none is asked as a text, or as JSON. */
+/** Starts a run. The fields follow the input schema; other input is entered as text or JSON. */
 export function StartForm({ kind, id, version, manifest }: StartFormProps) {
   const may = useMay();
   const navigate = useNavigate();

@@ -9,7 +9,7 @@ type Partition = Awaited<ReturnType<typeof api.cluster.partitions>>['partitions'
 
 const LEVELS = 6;
 
-/** What the colour says, one and several. */
+/** Meaning of the colour, singular and plural. */
 const WORDS: Readonly<Record<'actors' | 'waiting', readonly [one: string, many: string]>> = {
   actors: ['actor', 'actors'],
   waiting: ['waiting message', 'waiting messages'],
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<'actors' | 'waiting', readonly [one: string, many: 
 const loadOf = (partition: Partition, by: string): number =>
   by === 'waiting' ? partition.waiting_messages : partition.actors;
 
-/** Every partition as a square, a row a node: the more lives or waits in it, the stronger its colour. */
+/** Every partition as a square, a row for each node: the more actors or waiting messages, the stronger its colour. */
 export function HeatMap() {
   const [search, change] = useFilters();
   const by = search.heat === 'waiting' ? 'waiting' : 'actors';
@@ -86,13 +86,13 @@ function HeatRow({ name, cells, by, most }: HeatRowProps) {
   );
 }
 
-/** 0 for nothing, then by equal ratios, so that a few busy partitions do not hide the others. */
+/** 0 for none, then a logarithmic scale, so that a few busy partitions do not hide the others. */
 function levelOf(load: number, most: number): number {
   if (load === 0) return 0;
   return Math.max(1, Math.ceil((Math.log1p(load) / Math.log1p(most)) * LEVELS));
 }
 
-/** Partitions by pool, then by node; those that no node serves are last. */
+/** Partitions by pool, then by node; unserved ones are last. */
 function rowsOf(partitions: readonly Partition[]): [pool: string, [node: string, cells: Partition[]][]][] {
   const pools = new Map<string, Map<string, Partition[]>>();
   for (const one of partitions) {

@@ -13,7 +13,7 @@ type Plan = Awaited<ReturnType<typeof api.cluster.plan>>;
 
 const valuesOf = (text: string | undefined): string[] => (text ?? '').split(',').filter((one) => one !== '');
 
-/** What would happen if nodes left or joined. The question is in the address, and nothing is changed. */
+/** The effects of nodes that leave or join. The plan is in the address, and nothing is changed. */
 export function PlanSection({ nodes }: { readonly nodes: readonly Node[] }) {
   const [search, change] = useFilters();
   const without = valuesOf(search.without);
@@ -115,7 +115,7 @@ function PlanAnswer({ plan }: { readonly plan: Plan }) {
   );
 }
 
-/** What would have no node: pools, tags, runs. */
+/** Pools, tags and runs that would have no node. */
 function Consequences({ plan }: { readonly plan: Plan }) {
   const { waiting_runs: waiting, lost_tags: lost } = plan;
   const pools = plan.pools.filter(({ waiting_for }) => waiting_for !== null);

@@ -10,7 +10,7 @@ type Takeover = Awaited<ReturnType<typeof api.cluster.takeovers>>['takeovers'][n
 
 const PAGE = 20;
 
-/** Which node took over which partitions, when and why. */
+/** Takeovers of partitions: node, time and reason. */
 export function TakeoverHistory() {
   const read = useInfiniteQuery({
     queryKey: ['takeovers'],

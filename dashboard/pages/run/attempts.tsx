@@ -8,7 +8,7 @@ import { Empty, ReadState } from '../../parts/notice.tsx';
 import { isObject } from '../../parts/schema-completion.ts';
 import { Status } from '../../parts/status.tsx';
 
-/** Each attempt of an agent: its output, what the validators said, and what changed since the attempt before. */
+/** Each attempt of an agent: its output, the verdicts of the validators, and the difference to the previous attempt. */
 export function Attempts({ attempts, isLive }: { readonly attempts: readonly Attempt[]; readonly isLive: boolean }) {
   if (attempts.length === 0) return <Empty title="No attempt has begun yet." />;
   return (
@@ -69,7 +69,7 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
   );
 }
 
-/** What an agent was given: the payload of the message that started it, as the reader may see it. */
+/** Input of an agent: the payload of the message that started it, without parts that the reader may not see. */
 export function AgentInput({ id }: { readonly id: string }) {
   const read = useQuery({
     queryKey: ['agent-input', id],

@@ -11,7 +11,7 @@ import { ReadState } from '../../parts/notice.tsx';
 import { isObject } from '../../parts/schema-completion.ts';
 import { ClockTime } from '../../parts/time.tsx';
 
-/** What the states of the run left, after any message that it got, with what the message changed. */
+/** The outputs of the run's states after a selected message, with the changes that the message made. */
 export function Blackboard({ id, run }: { readonly id: string; readonly run: WorkflowExecutionStatus }) {
   const read = useQuery({
     queryKey: ['actor-messages', 'workflow', id],
@@ -70,11 +70,11 @@ function Past({ id, messages, isWhole }: PastProps) {
 interface AtProps {
   readonly id: string;
   readonly message: string;
-  /** The message that the run got before; absent for the first one. */
+  /** The previous message of the run; absent for the first one. */
   readonly before: string | undefined;
 }
 
-/** The blackboard after a message, rebuilt by a replay, with its lines that the message changed marked. */
+/** The blackboard after a message, rebuilt by a replay, with the changed lines marked. */
 function BlackboardAt({ id, message, before }: AtProps) {
   const read = useQuery({
     queryKey: ['blackboard', id, message, before],
@@ -86,7 +86,7 @@ function BlackboardAt({ id, message, before }: AtProps) {
       return { text: after === null ? null : jsonText(after), textBefore: jsonText(earlier ?? {}) };
     },
     staleTime: Number.POSITIVE_INFINITY,
-    // While the next one is read, the last one stays: the page does not jump under the slider.
+    // The previous one stays while the next one is read, so that the page does not jump.
     placeholderData: (last) => last,
   });
   if (read.error !== null)

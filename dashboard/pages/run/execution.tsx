@@ -35,13 +35,16 @@ const TABS = [
 
 const NO_CHAINS: readonly AuditChain[] = [];
 
-/** Iterations, effects and tool calls on one axis. The effect of a tool call is shown once: with its tool, where the audit has it. */
+/**
+ * Iterations, effects and tool calls on one axis. The effect of a tool call is shown once: with its tool, where the audit chain
+ * has it.
+ */
 function allSpans(spans: readonly Span[], trace: readonly Span[], chains: readonly AuditChain[]): Span[] {
   const tools = toolSpansOf(chains);
   return inOrder(spans, tools.length === 0 ? trace : trace.filter(({ label }) => label !== 'tool.call'), tools);
 }
 
-/** A run of an agent: why first, then the evidence. */
+/** A run of an agent: first the reason, then the details. */
 export function ExecutionPage({ id }: { readonly id: string }) {
   const status = useQuery({
     queryKey: ['execution', id],

@@ -58,7 +58,7 @@ function ForkForm({ kind, id }: ForkProps) {
   };
   return (
     <form onSubmit={submit}>
-      <p>A new run goes on after the chosen message. What was done before it is not done again.</p>
+      <p>A new run continues after the selected message. Earlier steps are not repeated.</p>
       <label className="field">
         Reason (optional)
         <input value={reason} maxLength={1_000} onChange={(event) => setReason(event.target.value)} />

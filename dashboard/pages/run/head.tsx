@@ -102,7 +102,7 @@ interface NoRunProps {
   readonly id: string;
 }
 
-/** In place of a run that is not read: it is on its way, it failed to be read, or there is none. */
+/** Shown in place of a run that was not read: it has just been started, the read failed, or it does not exist. */
 export function NoRun({ of, id }: NoRunProps) {
   const isMissing = of.error instanceof SvcApiError && of.error.status === 404;
   return (
@@ -120,7 +120,7 @@ export function NoRun({ of, id }: NoRunProps) {
   );
 }
 
-/** Downloads the run as a file for `svc open`. Every reader of a run may. */
+/** Downloads the run as a file for `svc open`. Every reader of a run may do so. */
 function ExportButton({ id }: { readonly id: string }) {
   const saving = useMutation({ mutationFn: () => saveRun(id) });
   return (
@@ -146,7 +146,7 @@ interface DefinitionLinkProps {
   readonly children: ReactNode;
 }
 
-/** Leads to the manifest of a run. */
+/** Link to the manifest of a run. */
 export function DefinitionLink({ kind, id, version, children }: DefinitionLinkProps) {
   // A recording has no catalog.
   if (useSession().config.recording !== null) return children;

@@ -17,7 +17,7 @@ interface JudgesProps {
   readonly isLive: boolean;
 }
 
-/** Panels of judges, each judge with its run, its score and its reason, also while it judges. */
+/** Panels of judges, with run, score and reasoning of each judge, also while it judges. */
 export function Judges({ run, isLive }: JudgesProps) {
   const isRecent = useRecentlyLive(isLive);
   const read = useQuery({
@@ -32,7 +32,7 @@ export function Judges({ run, isLive }: JudgesProps) {
 
 const figures = (value: number | null) => <span className="figures">{value === null ? '' : value.toFixed(2)}</span>;
 
-/** What a status of a panel or a judge means for its look. */
+/** Appearance of the status of a panel or a judge. */
 const LOOKS: Readonly<Record<string, string>> = { ended: 'completed', answered: 'completed', asked: 'pending' };
 
 const PanelStatus = ({ status }: { readonly status: string }) => (

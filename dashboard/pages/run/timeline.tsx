@@ -11,7 +11,7 @@ interface TimelineProps {
   readonly endedAt: string | null;
 }
 
-/** Everything of a run on one axis of time. */
+/** The whole run on one time axis. */
 export function Timeline({ spans, startedAt, endedAt }: TimelineProps) {
   const now = useNow();
   const first = spans[0];

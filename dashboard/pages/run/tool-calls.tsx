@@ -33,7 +33,7 @@ export function ToolCalls({ executionId, isLive }: { readonly executionId: strin
   );
 }
 
-/** Whether the chain is whole, as this page found out by itself. */
+/** Whether the chain is intact, as checked by this page. */
 function ChainState({ chain }: { readonly chain: AuditChain }) {
   const check = useQuery({
     queryKey: ['chain', chain.session_id, chain.records.length],

@@ -3,7 +3,7 @@ import { plainLine, plainText } from '../../parts/format.ts';
 import { PlainTable } from '../../parts/plain-table.tsx';
 import { Status } from '../../parts/status.tsx';
 
-/** Each transition of the workflow: taken, or why not, with what its condition asked and the values it saw. */
+/** Each transition of the workflow: taken or not, with the reason, the test of its condition and the values that it read. */
 export function Transitions({ fates }: { readonly fates: readonly TransitionFate[] }) {
   if (fates.length === 0) return null;
   return (

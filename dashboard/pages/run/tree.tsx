@@ -10,7 +10,7 @@ import { Duration } from '../../parts/time.tsx';
 
 const MOST = 1_000;
 
-/** The runs of the trace and the children of this one; children beyond 10,000 deliveries have a trace of their own. */
+/** The runs of the trace and the children of this one; children after 10,000 deliveries are in another trace. */
 async function relatives({ id, trace_id }: Run): Promise<{ readonly runs: Run[]; readonly isWhole: boolean }> {
   const [ofTrace, children] = await Promise.all([
     trace_id === null ? { runs: [] } : api.runs.list({ trace_id, limit: MOST }),

@@ -14,7 +14,7 @@ interface WayProps {
   readonly events: readonly RunEvent[];
 }
 
-/** The states of the workflow, with the way that the run took and where it is. */
+/** The states of the workflow, with the path of the run and its current state. */
 export function RunWay({ run, events }: WayProps) {
   const { workflow_id: name, workflow_version: version } = run;
   const read = useQuery({

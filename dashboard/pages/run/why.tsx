@@ -14,7 +14,7 @@ interface WhyProps {
   readonly status: string;
 }
 
-/** The answer before the evidence: why the run waits, or why it ended so, to the last cause. */
+/** First the reason, then the details: why the run waits, or why it ended, to the last cause. */
 export function Why({ kind, id, status }: WhyProps) {
   const isOver = hasEnded({ status });
   const read = useQuery({
@@ -24,7 +24,7 @@ export function Why({ kind, id, status }: WhyProps) {
   });
   if (read.data === undefined) return <ReadState of={read} what="why" />;
   const { waiting, sentence, chain } = read.data;
-  // What is behind a completed run is the error of its last state.
+  // The links after a completed run are about the error of its last state.
   const isGood = status === 'completed' && chain.length === 1;
   const tone = waiting ? 'waits' : isGood ? 'good' : 'bad';
   return (
@@ -84,7 +84,7 @@ function WhyStep({ link }: { readonly link: WhyLink }) {
   );
 }
 
-/** What a link of the chain leads to; the short text alone where there is no page for it. */
+/** Link to the page of a link of the chain; only the short text where there is no page. */
 function Target({ link, children }: { readonly link: WhyLink; readonly children: ReactNode }) {
   const { kind, id } = link;
   if (id === null) return children;

@@ -38,7 +38,7 @@ const PAGE_RUNS = 1_000;
 const LATE_READ_MS = 1_000;
 const MOST_LATE_READS = 60;
 
-/** What the agents of a workflow run used together. */
+/** Total usage of the agents of a workflow run. */
 async function usageOf(id: string) {
   const sum = { runs: 0, input: 0, output: 0, cost: 0, isFinal: true };
   for (let next: string | undefined; ; ) {
@@ -55,7 +55,7 @@ async function usageOf(id: string) {
   }
 }
 
-/** A run of a workflow: why first, then its way through the states. */
+/** A run of a workflow: first the reason, then its path through the states. */
 export function WorkflowRunPage({ id }: { readonly id: string }) {
   const read = useQuery({
     queryKey: ['workflow-execution', id],
@@ -70,10 +70,10 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
   const isLive = run !== undefined && !hasEnded(run);
   const trace = useTraceSpans({ kind: 'workflow', id, trace: listed.data?.trace_id ?? null, isLive });
   const all = useMemo(() => inOrder(spans, trace), [spans, trace]);
-  // The list follows the events by a moment, so the usage is read until the list has each run that the events name.
+  // The list lags behind the events, so the usage is read until the list has all runs that the events name.
   const namedRuns = spans.filter(({ child }) => child?.kind === 'execution').length;
   const usage = useQuery({
-    // Once more when the run has ended: its last agents used something since.
+    // Once more after the end of the run, since its last agents used tokens after the last read.
     queryKey: ['usage-of', id, isLive],
     queryFn: () => usageOf(id),
     enabled: run !== undefined,

@@ -21,7 +21,7 @@ interface DrawerProps {
   readonly isRunning: boolean;
 }
 
-/** The selected message: what it was, what became of it, and what it changed. */
+/** The selected message: payload, outcome, and the changes that it made. */
 export function TraceDrawer({ view, select, isRunning }: DrawerProps) {
   const [, setFilters] = useFilters();
   const { model, selected, flow } = view;
@@ -126,7 +126,7 @@ function MessageButton({
   );
 }
 
-/** Effects that the turn asked for. */
+/** Effects that the turn requested. */
 function EffectList({ view: { model, selected } }: Pick<DrawerProps, 'view'>) {
   const { starts, items } = model.effectLanes;
   const lane = model.to.at(selected);
@@ -158,7 +158,7 @@ function EffectList({ view: { model, selected } }: Pick<DrawerProps, 'view'>) {
   );
 }
 
-/** What only the node knows: payload, attempts. */
+/** Data that is read from the node: payload, attempts. */
 function InFull({ id, isRunning }: { readonly id: string; readonly isRunning: boolean }) {
   const read = useQuery({
     queryKey: ['message', id],

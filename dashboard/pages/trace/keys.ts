@@ -16,7 +16,7 @@ export interface TraceKeys {
 const PAN_PX = 120;
 const ZOOM = 1.6;
 
-/** Keys of the trace. They come before those of all pages, but `g` and a letter still goes to a page. */
+/** Keys of the trace. They override those of all pages, but `g` and a letter still opens a page. */
 export function useTraceKeys(keys: TraceKeys): void {
   const latest = useRef(keys);
   latest.current = keys;
@@ -47,7 +47,7 @@ function actionOf(key: string, keys: TraceKeys, isOnPicture: boolean): (() => vo
   return (isOnPicture && stage !== null ? ofPicture(key, keys) : undefined) ?? always(key, keys, stage);
 }
 
-/** Keys that lists and buttons use for themselves elsewhere. */
+/** Keys that lists and buttons handle themselves elsewhere. */
 function ofPicture(key: string, keys: TraceKeys): (() => void) | undefined {
   switch (key) {
     case 'ArrowRight':

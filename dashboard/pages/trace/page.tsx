@@ -22,7 +22,7 @@ import { DeliveryTable } from './table.tsx';
 import { TraceActions, TraceToolbar } from './toolbar.tsx';
 import { type TraceView, useTrace, useTraceView } from './use-trace.ts';
 
-/** A trace as a picture of space and time: a lane an actor, time across. */
+/** A trace as a space-time diagram: a lane for each actor, time to the right. */
 export function TracePage() {
   const { id = '' } = useParams({ strict: false });
   return <OneTrace key={id} id={id} />;
@@ -58,7 +58,7 @@ function OneTrace({ id }: { readonly id: string }) {
       </PageHead>
       {error !== null && <Failure error={error} retry={state.readOn} />}
       {head === null && error === null && <Loading what="the trace" />}
-      {head !== null && model.count === 0 && <Empty title="Nothing of this trace can be seen." />}
+      {head !== null && model.count === 0 && <Empty title="You may not see any delivery of this trace." />}
       {model.count > 0 && <TraceBody state={state} view={view} stage={stage} />}
     </>
   );
@@ -98,7 +98,7 @@ function TraceNote({ id, state: { head, model, isReading } }: { readonly id: str
   );
 }
 
-/** Deliveries that came since the user last looked at all of them: the picture does not move by itself. */
+/** Deliveries since the user last viewed all of them: the picture does not move automatically. */
 function useFresh({ model, isReading }: TraceState): { readonly count: number; readonly taken: () => void } {
   const [seen, setSeen] = useState<number | null>(null);
   useEffect(() => {
@@ -117,7 +117,7 @@ function TraceBody({ state, view, stage }: BodyProps) {
   const [search, setFilters] = useFilters();
   const searchField = useRef<HTMLInputElement>(null);
   const { model, selected, order, hits, layout } = view;
-  // What was selected last: keys may come faster than the address is read back.
+  // The last selection: keys may come faster than the address is updated.
   const latest = useRef(selected);
   useEffect(() => {
     latest.current = selected;
@@ -182,7 +182,7 @@ function TraceBody({ state, view, stage }: BodyProps) {
   );
 }
 
-/** The shapes of the picture. */
+/** Legend of the shapes. */
 const Legend = () => (
   <ul className="trace-legend" aria-label="Marks">
     <li>
@@ -212,7 +212,7 @@ const Legend = () => (
 const countLanes = (groups: readonly { readonly lanes: number }[]): number =>
   groups.reduce((sum, { lanes }) => sum + lanes, 0);
 
-/** A click selects a delivery, or the message that asked for an effect, or folds a group. */
+/** A click selects a delivery, or the message that requested an effect, or folds a group. */
 function usePick({ model, layout }: TraceView, select: (delivery: number, moves?: boolean) => void) {
   const [{ fold = '' }, setFilters] = useFilters();
   const toggle = (name: string): void => {
@@ -247,7 +247,7 @@ function useWindowInAddress(): (camera: Camera, extent: Extent) => void {
   };
 }
 
-/** Once the selected message is here, and once for the window, the picture shows what the address says. */
+/** Applies the address to the picture: the selected message once it has arrived, and the window once. */
 function useFirstLook({ model, selected }: TraceView, stage: React.RefObject<Stage | null>): void {
   const [{ w = '', view = '' }] = useFilters();
   const asked = useRef({ window: w, selected: true });

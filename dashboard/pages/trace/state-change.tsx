@@ -14,7 +14,7 @@ interface StateChangeProps {
 
 const MOST_CHANGES = 100;
 
-/** What a message changed in the state of its actor, and the state after it. */
+/** The changes that a message made to the state of its actor, and the state after it. */
 export function StateChange({ address, messageId }: StateChangeProps) {
   const title = useId();
   const [kind = '', , id = ''] = address.split('/');

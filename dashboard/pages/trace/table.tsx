@@ -8,7 +8,7 @@ import type { TraceModel } from '../../trace/model.ts';
 import { type RunNames, runNameOf } from '../../trace/selection.ts';
 import type { TraceView } from './use-trace.ts';
 
-/** The same deliveries as the picture, as text. */
+/** The deliveries of the picture, as text. */
 export function DeliveryTable({ view, select }: { readonly view: TraceView; readonly select: (one: number) => void }) {
   const { model, order, selected, runNames } = view;
   const rows = useMemo(() => Array.from(order), [order]);

@@ -18,7 +18,7 @@ interface ToolbarProps {
   readonly traceId: string;
 }
 
-/** Filters, search, and the ways to look at a trace. */
+/** Filters, search, and highlights of a trace. */
 export function TraceToolbar({ view, searchField, stepHit, traceId }: Omit<ToolbarProps, 'stage'>) {
   const [search, setFilters] = useFilters();
   const { model, flow } = view;
@@ -74,7 +74,7 @@ export function TraceToolbar({ view, searchField, stepHit, traceId }: Omit<Toolb
   );
 }
 
-/** Ways to look at the whole trace. */
+/** Views of the whole trace. */
 export function TraceActions({ flow, stage }: Pick<TraceView, 'flow'> & Pick<ToolbarProps, 'stage'>) {
   const [search, setFilters] = useFilters();
   const isTable = search.view === 'table';
@@ -147,7 +147,7 @@ const FLOW_TEXTS: Readonly<Record<Exclude<Flow, 'near'>, string>> = {
   path: 'Critical path',
 };
 
-/** What is highlighted, in words; for the critical path also where its time went. */
+/** The current highlight in words; for the critical path also the share of each part. */
 function FlowNote({
   flow,
   messages,

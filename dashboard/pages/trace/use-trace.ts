@@ -12,7 +12,7 @@ const NOTHING_YET: TraceState = { model: new TraceModel(), version: 0, head: nul
 
 const nothing = (): (() => void) => () => {};
 
-/** A trace as far as it is read; it grows while the page is open. */
+/** The part of a trace that has been read; it grows while the page is open. */
 export function useTrace(id: string): TraceState & { readonly readOn: () => void } {
   const [feed, setFeed] = useState<TraceFeed | null>(null);
   useEffect(() => {
@@ -32,7 +32,7 @@ export interface TraceView extends StageContent {
   readonly order: Uint32Array;
 }
 
-/** What the address says of a trace that is read so far. */
+/** Resolves the address against the part of the trace that has been read. */
 export function useTraceView(id: string, { model, version, isReading, head }: TraceState): TraceView {
   const [search] = useFilters();
   const { kind = '', outcome = '', actor = '', node = '', q = '', group = '', fold = '', m = '' } = search;

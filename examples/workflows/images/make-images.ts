@@ -1,12 +1,12 @@
 /**
- * Makes the images of the examples from what this Linux machine has: no registry is asked.
+ * Makes the images of the examples from files of this Linux machine, without a registry.
  *
- *   npx node examples/workflows/images/make-images.ts
+ * npx node examples/workflows/images/make-images.ts
  *
  * - `localhost/svc-examples/busybox:1`: a static busybox (Debian: busybox-static).
  * - `localhost/svc-examples/node:24`: busybox, the Node that runs this file, and the libraries it loads.
  *
- * Docker or Podman is found as a node of svc finds it: DOCKER_HOST, CONTAINER_HOST, then the well-known sockets.
+ * Docker or Podman is found in the same way as by a node of svc: DOCKER_HOST, CONTAINER_HOST, then the well-known sockets.
  */
 import { execFileSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
@@ -19,7 +19,7 @@ import { findEngine } from '../../../effects/containers/engine-error.ts';
 export const BUSYBOX_IMAGE = 'localhost/svc-examples/busybox:1';
 export const NODE_IMAGE = 'localhost/svc-examples/node:24';
 
-/** Imports both images into the engine. Throws when the machine lacks what they are made of. */
+/** Imports both images into the engine. Throws when the machine lacks the required files. */
 export async function makeImages(docker: Docker): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-images-'));
   try {
