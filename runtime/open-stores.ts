@@ -126,11 +126,11 @@ async function openRemote(
   const { lockDirectory } = await import('./sqlite/database.ts');
   const { redis: urls, mongodb: uri, dataDir, waitReplicas = 0, acceptOlderDocuments, encryption } = location;
   const warn = warnSeldom(location.warn, () => performance.now());
-  const packs = (): boolean => formats.isAlone(3);
   const store = new RedisActorStore({
     urls,
     waitReplicas,
-    packs,
+    packs: () => formats.isAlone(3),
+    eventPacks: () => formats.isAlone(6),
     leaseThread: true,
     warn: (text) => warn(text, undefined),
   });

@@ -141,29 +141,27 @@ export const VERSION = '0.1.0';
  * The format of all stored data: actor store, documents, data directory. It rises by one with each change of a stored
  * shape that a program of the previous format would misread or drop. Stores without a format are of format 1.
  */
-export const FORMAT = 3;
+export const FORMAT = 6;
 
 /**
  * The oldest format that can read what this program writes. It takes effect once no node of an older format is left
  * (expand, then contract). Until then a program of `EXPANDS_FROM` may still write beside this one.
  */
-export const MIN_READER = 3;
+export const MIN_READER = 6;
 
 const EXPANDS_FROM = 1;
 
 /**
- * A second format that this program reads and writes: a store on Redis Cluster that this program created, whose
- * partitions share hash tags (`hasSlotTags`, redis/keys.ts). All other stores keep `FORMAT`.
+ * Noted beside the format of a store on Redis Cluster whose partitions share hash tags (`hasSlotTags`, redis/keys.ts): programs
+ * of format 3 do not know the tags, also while they may still run beside this one.
  */
 export const TAGS_FORMAT = 4;
 
 /**
- * A third one: stores in which payloads of some tenant are encrypted, from the first start with that setting on. A program of an
+ * Noted beside the format of stores in which payloads of some tenant are encrypted, from the first start with that setting on. A program of an
  * older format would take an encrypted message for a damaged one, and dead-letter it.
  */
 const ENCRYPTED_FORMAT = 5;
-
-export const NEWEST_READ = ENCRYPTED_FORMAT;
 
 /** The note of the programs of one format in a store. */
 export interface FormatNote {
@@ -202,11 +200,11 @@ function fieldsOf(text: string): Readonly<Record<string, unknown>> {
 /** Throws `failed_precondition` when the notes demand a newer format than this program reads. */
 export function refuseUnreadable(store: string, notes: readonly FormatNote[]): void {
   const newest = notes.reduce<FormatNote | null>((a, b) => (a === null || b.min_reader > a.min_reader ? b : a), null);
-  if (newest === null || newest.min_reader <= NEWEST_READ) return;
+  if (newest === null || newest.min_reader <= FORMAT) return;
   throw new SvcError(
     'failed_precondition',
     `${store} has format ${newest.format}, written by svc ${newest.written_by}, and this is svc ${VERSION}, which reads ` +
-      `formats 1 to ${NEWEST_READ}: nothing was changed; start the newer version, or restore all stores from backups that the ` +
+      `formats 1 to ${FORMAT}: nothing was changed; start the newer version, or restore all stores from backups that the ` +
       'older version wrote',
   );
 }

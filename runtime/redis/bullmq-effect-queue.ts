@@ -2,9 +2,9 @@ import { DelayedError, type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
 import type { EffectJob, EffectQueue, EffectSlot, JobOutcome, RunJob } from '../effect-queue.ts';
 import { fairnessPart, flowOf } from '../effects/effect-envelope.ts';
+import { FairOrder, LocalSlots } from '../effects/local-slots.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
-import { FairOrder, LocalSlots } from './local-slots.ts';
 
 export interface BullmqEffectQueueOptions {
   /** Redis URL, or the URLs of a Cluster's nodes; see `parseRedisUrls` (connection.ts). */

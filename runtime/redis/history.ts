@@ -27,6 +27,27 @@ function readNews(address: Address, message: Buffer): EventAppend | undefined {
 
 const LINE_END = 10;
 
+/**
+ * The first `limit` events behind `after`. An entry has the number of its last event and a field for each
+ * (functions/_commit_parts.lua), so the first entry may begin at or before `after`.
+ */
+function unpackEvents(
+  rows: readonly [id: string, fields: readonly string[]][],
+  after: number,
+  limit: number,
+): { readonly seq: number; readonly data: string }[] {
+  const events = [];
+  for (const [id, fields] of rows) {
+    let seq = integer(id.slice(0, id.indexOf('-'))) - fields.length / 2;
+    for (let at = 1; at < fields.length; at += 2) {
+      seq += 1;
+      if (events.length === limit) return events;
+      if (seq > after) events.push({ seq, data: text(fields[at]) });
+    }
+  }
+  return events;
+}
+
 /** Reads event streams and the journal, and trims the journal. */
 export class RedisHistory implements EventLog, Journal {
   readonly #connection: Connection;
@@ -50,7 +71,7 @@ export class RedisHistory implements EventLog, Journal {
     try {
       const key = this.#keys.events(partition, address);
       const rows = await this.#connection.xrange(key, String(after + 1), '+', 'COUNT', limit);
-      return rows.map(([id, fields]) => ({ seq: integer(id.slice(0, id.indexOf('-'))), data: text(fields[1]) }));
+      return unpackEvents(rows, after, limit);
     } catch (error) {
       throw redisFailure(error);
     }

@@ -35,6 +35,8 @@ export interface RedisActorStoreOptions {
   readonly warn?: (warning: string) => void;
   /** Whether entries of format 3 may be written: no program of an older format is in the fleet. Default: yes. */
   readonly packs?: () => boolean;
+  /** The same of format 6: whether events of one commit may share an entry. Default: yes. */
+  readonly eventPacks?: () => boolean;
   /** Number of replicas that must have a write before it is acknowledged. Single Redis and Sentinel only. */
   readonly waitReplicas?: number;
   /** Whether a thread renews the leases while the event loop is blocked. Default false. */
@@ -73,7 +75,7 @@ export class RedisActorStore implements ActorStore {
     }
     const pubsub = new PubSub(this.#subscriptions, this.#keys, this.#connection, warn);
     this.#pubsub = pubsub;
-    const { waitReplicas = 0, packs = () => true } = options;
+    const { waitReplicas = 0, packs = () => true, eventPacks = () => true } = options;
     if (waitReplicas > 0 && this.#connection instanceof Cluster) {
       throw new SvcError('invalid_config', 'wait_replicas is not for Redis Cluster: set min-replicas-to-write there');
     }
@@ -95,7 +97,8 @@ export class RedisActorStore implements ActorStore {
     this.#logs = logs;
     if (!(this.#connection instanceof Cluster)) this.sharedLogs = logs;
     const shares = (log: Log, partition: Partition) => logs.shares(log, partition);
-    this.#commits = new RedisCommits(this.#connection, calls, wakeUps, this.#keys, outbox, lives, order, packs, shares);
+    const may = { packs, eventPacks };
+    this.#commits = new RedisCommits(this.#connection, calls, wakeUps, this.#keys, outbox, lives, order, may, shares);
     this.#effects = new RedisEffectLedger(this.#connection, calls, pubsub, this.#keys, times);
     this.#history = new RedisHistory(this.#connection, calls, pubsub, this.#keys);
     this.#directory = new RedisDirectory(this.#connection, calls, this.#keys, order);

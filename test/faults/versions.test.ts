@@ -13,7 +13,7 @@ import { counter } from '../support/actors.ts';
 import { mongoMissing } from '../support/ferretdb.ts';
 import { type Kernel, type Kernels, openKernels, PARTITIONS } from '../support/kernels.ts';
 import { NodeProcess } from '../support/node-process.ts';
-import { FORMAT_1, FORMAT_2, versionMissing } from '../support/old-version.ts';
+import { FORMAT_1, FORMAT_2, FORMAT_3, versionMissing } from '../support/old-version.ts';
 import { redisMissing } from '../support/redis.ts';
 import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -177,8 +177,9 @@ describe('a version of an older format', { timeout: 300_000 }, () => {
     [1, FORMAT_1, 'sqlite'],
     [2, FORMAT_2, 'sqlite'],
     [2, FORMAT_2, 'redis'],
+    [3, FORMAT_3, 'sqlite'],
   ] as const;
-  for (const [format, commit, store] of someOf(all, 3)) {
+  for (const [format, commit, store] of [...someOf(all, 2), [3, FORMAT_3, 'redis'] as const]) {
     test(`this version takes over an older store, then refuses the older version, and loses nothing (format ${format}, ${store})`, async (t) => {
       const missing = (await versionMissing(commit)) || (store === 'redis' && skip);
       if (missing) return t.skip(missing);

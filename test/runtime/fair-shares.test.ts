@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Flow } from '../../runtime/effects/effect-envelope.ts';
 import { FairLine, FairSlots } from '../../runtime/effects/fair-slots.ts';
-import { FairOrder } from '../../runtime/redis/local-slots.ts';
+import { FairOrder } from '../../runtime/effects/local-slots.ts';
 
 const flow = (tenant: string, key = 'agent'): Flow => ({ tenant, key });
 const anyFlow = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), key: fc.constantFrom('x', 'y', 'z') });

@@ -13,6 +13,9 @@ export const FORMAT_1 = 'e8af7a2';
 /** The last commit that writes format 2. */
 export const FORMAT_2 = 'eefce0b';
 
+/** The last commit that writes format 3. */
+export const FORMAT_3 = '0108a6c3';
+
 /** False when the source of the commit can be had; else why not. A checkout without its history cannot have it. */
 export async function versionMissing(commit: string): Promise<string | false> {
   try {

@@ -41,12 +41,29 @@ local function news_of(tail, args, from, n)
   return tail .. '\n' .. table.concat(lengths, ',') .. '\n' .. table.concat(args, '', from, from + n - 1)
 end
 
+-- Most events of one entry, and most of their bytes. A reader gets whole entries, also for fewer events.
+local MOST_TOGETHER, BYTES_TOGETHER = 16, 16384
+
+-- Appends args[from ... to], the events of one commit from number `first` on. With `together` an entry has the number of its last
+-- event and a field `d` for each; else each event is an entry, as programs of format 3 read it.
+local function add_events(stream, first, args, from, to, together)
+  local at = from
+  while at <= to do
+    local fields, count, bytes = {}, 0, 0
+    repeat
+      fields[2 * count + 1], fields[2 * count + 2] = 'd', args[at]
+      count, bytes, at = count + 1, bytes + #args[at], at + 1
+    until not together or at > to or count == MOST_TOGETHER or bytes + #args[at] > BYTES_TOGETHER
+    redis.call('XADD', stream, int(first + at - from - 1) .. '-0', unpack(fields))
+  end
+end
+
 -- keys[k] is the key of the event tails; those of the streams follow in the order of the group.
-local function write_events(keys, k, args, from, to, prefix, tails)
+local function write_events(keys, k, args, from, to, prefix, tails, together)
   local stream, i = k + 1, from
   while i <= to do
     local address, first, n = args[i], tonumber(args[i + 1]), tonumber(args[i + 2])
-    for e = 0, n - 1 do redis.call('XADD', keys[stream], int(first + e) .. '-0', 'd', args[i + 3 + e]) end
+    add_events(keys[stream], first, args, i + 3, i + 2 + n, together)
     local tail = int(tails[address])
     redis.call('HSET', keys[k], address, tail)
     publish(prefix, 'events:' .. address, news_of(int(first + n - 1), args, i + 3, n))

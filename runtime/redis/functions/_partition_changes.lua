@@ -3,6 +3,7 @@
 -- Assigns names to the keys of a part, which begin at `k`; returns the index behind them.
 local function name_keys(part, keys, args, k)
   local from = part.from
+  if from.E then from.e, part.to.e = from.E, part.to.E end
   part.name, part.meta, part.states, part.held = args[from['@']], keys[k], keys[k + 1], keys[k + 2]
   k = k + 3
   if from.t or from.c then part.timers, part.timer_bodies, k = keys[k], keys[k + 1], k + 2 end
@@ -78,7 +79,7 @@ local function write_part(part, keys, args, log_meta, now, out)
   if from.d then variadic('HDEL', part.states, args, from.d, to.d) end
   if from.H then hold_back(part.meta, log_meta, part.held, args, from.H, to.H) end
   if from.k then variadic('HSET', part.meta, args, from.k, to.k) end
-  if from.e then write_events(keys, part.events, args, from.e, to.e, out.prefix, part.tails) end
+  if from.e then write_events(keys, part.events, args, from.e, to.e, out.prefix, part.tails, from.E ~= nil) end
   if from.c then
     variadic('ZREM', part.timers, args, from.c, to.c)
     variadic('HDEL', part.timer_bodies, args, from.c, to.c)

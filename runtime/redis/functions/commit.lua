@@ -2,7 +2,7 @@
 -- KEYS  a section: of the log meta, mail, journal, depths, replies; then of each partition that the commit changes (a
 --       partition's own log has one, itself) meta, states, held;
 --       with group t or c: timers, timer bodies; with f, x or q: effects, effect bodies; with o or s: outbox; with w or u: postponed;
---       with e: event tails, then the event stream of each item of the group; then of each partition of group R: states
+--       with e or E: event tails, then the event stream of each item of the group; then of each partition of group R: states
 -- ARGV  a section: number of keys, fence, after, upTo, commit id, readAhead, bell,
 --       server life at the grant, append time of the entry at upTo or '', results beside the mailbox at `after` or '',
 --       results beside it that this commit handled,
@@ -15,7 +15,7 @@
 --         k replies to ids that callers gave: seen field, body
 --         H client messages held back: address, how many more or fewer
 --         s sends to partitions of this log: partition, body        o sends owed: partition, body
---         e events: address, first, n, data × n
+--         E events: address, first, n, data × n        e the same, in a fleet with programs of format 3
 --         t timers set: id, afterMs, body      c timers cleared: id
 --         f effects opened: id, runner or '', ttlMs, end of its row, body      x effects cancelled: id
 --         q effects whose results this commit handled beside the mailbox: id, attempt

@@ -12,7 +12,7 @@ import { startMongo } from '../../support/ferretdb.ts';
 import { type Journal, makeJournal } from '../../support/journal.ts';
 import type { LivenessOptions } from '../../support/liveness.ts';
 import { NodeProcess } from '../../support/node-process.ts';
-import { FORMAT_1, FORMAT_2, mainOfVersion } from '../../support/old-version.ts';
+import { FORMAT_1, FORMAT_2, FORMAT_3, mainOfVersion } from '../../support/old-version.ts';
 import { startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
@@ -214,7 +214,7 @@ export const versions: FaultCase = {
   name: 'versions',
   title: 'the version before is followed by this one and beside it, is refused back, and nothing is lost forward again',
   stores: ['sqlite', 'redis'],
-  open: (kind) => openVersions(kind, [FORMAT_1, FORMAT_2]),
+  open: (kind) => openVersions(kind, [FORMAT_1, FORMAT_2, FORMAT_3]),
 };
 
 export async function openVersions(kind: StoreKind, commits: readonly string[]): Promise<FaultStores> {

@@ -37,7 +37,7 @@ async function freshStore(
   const opened: RedisActorStore[] = [];
   if (!tags) await poolOfEarlierVersion(url, prefix);
   const open = async (): Promise<ActorStore> => {
-    const store = new RedisActorStore({ urls: url, prefix, packs: () => packs });
+    const store = new RedisActorStore({ urls: url, prefix, packs: () => packs, eventPacks: () => packs });
     opened.push(store);
     await store.open();
     if (!encrypted) return store;

@@ -8,7 +8,7 @@ import { describe, it, mock } from 'node:test';
 import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
-import { NEWEST_READ } from '../../../runtime/store-formats.ts';
+import { FORMAT } from '../../../runtime/store-formats.ts';
 import { at, commitOf, eventually } from '../../contract/store-under-test.ts';
 
 /** Time that moves when it is told to. */
@@ -212,7 +212,7 @@ describe('upkeep of the data file', () => {
     database.exec('PRAGMA user_version = 99');
     database.close();
     const store = new SqliteActorStore({ directory });
-    const message = new RegExp(`format 99.*formats 1 to ${NEWEST_READ}`);
+    const message = new RegExp(`format 99.*formats 1 to ${FORMAT}`);
     await assert.rejects(store.open(), { code: 'failed_precondition', message });
     await assert.rejects(store.open(), { code: 'failed_precondition' });
     await rm(directory, { recursive: true });

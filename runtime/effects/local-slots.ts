@@ -1,6 +1,6 @@
 import type { EffectJob, EffectSlot, JobOutcome, RunJob, StartedEffect } from '../effect-queue.ts';
-import { type Flow, flowOf } from '../effects/effect-envelope.ts';
-import { FairSlots } from '../effects/fair-slots.ts';
+import { type Flow, flowOf } from './effect-envelope.ts';
+import { FairSlots } from './fair-slots.ts';
 
 /**
  * Slots for effects that the process which committed them may run itself, so that no job is written, fetched and
