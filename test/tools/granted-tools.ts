@@ -20,6 +20,7 @@ import { createToolEffect, type ToolEffectParts } from '../../tools/tool-effect.
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import { type VolumesUnderTest, volumesUnderTest } from '../effects/volumes/volumes-under-test.ts';
 import { effectContext } from '../support/effect-context.ts';
+import { clockThatStands } from '../support/rate-windows.ts';
 
 export const TENANT = 'acme';
 
@@ -77,7 +78,7 @@ export async function toolsUnderTest(
   const volumes = await volumesUnderTest();
   const blobs = new FileBlobs({ directory: volumes.directory });
   await blobs.open();
-  const rateLimits = new SqliteRateLimits({ directory: volumes.directory });
+  const rateLimits = new SqliteRateLimits({ directory: volumes.directory, clock: clockThatStands() });
   await rateLimits.open();
   const web = createWeb({
     ...{ settings: NodeWeb.parse({}), clock: systemClock, random: systemRandom },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { windowWithRoom } from '../../support/rate-windows.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ARGUMENTS } from '../../tools/argument-table.ts';
 import { FILE_ERRORS } from '../../tools/file-errors.ts';
@@ -31,6 +32,10 @@ interface Row {
   /** Of a denial. */
   readonly reason?: string;
 }
+
+/** The limit of the agents `bound` for one tool, and more time than its calls take. */
+const HOUR_MS = 3_600_000;
+const CALLS_MS = 20_000;
 
 const sh = (text: string): Args => ({ command: 'sh', args: ['-c', text] });
 const edit = (target_content: string): Args => ({ path: 'err/file', target_content, replacement_content: '' });
@@ -255,6 +260,7 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
 
   test('a rate limit is 429 with Retry-After over REST, RESOURCE_EXHAUSTED with RetryInfo over gRPC', async () => {
     const [rest = assert.fail()] = doors;
+    await windowWithRoom(HOUR_MS, CALLS_MS);
     assertAnswer(await call(rest, 'bound', 'fs.list', {}), rest, 'ok');
     for (const door of doors) {
       const agent = agents.get(`bound ${door.name}`) ?? assert.fail();
