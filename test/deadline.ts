@@ -1,13 +1,13 @@
 /**
- * Loaded into the process of each test file. `run({ timeout })` bounds tests, not files: one that left a server or a
- * connection open behind its last test would hold the whole run for ever. It ends as failed, and says what was open.
+ * Loaded into the process of each test file. `run({ timeout })` bounds tests, not files: a file that left a server or a
+ * connection open after its last test would block the whole run. It ends as failed, and reports the open resources.
  */
 import { after } from 'node:test';
 import { writeTimeAtExit } from './support/file-times.ts';
 import { sample } from './support/size.ts';
 
 const MOST_MINUTES = sample({ normal: 12, long: 60 });
-/** What closes by itself behind the last test has done so by then, on a busy machine too. */
+/** Time in which everything that closes automatically after the last test has done so, on a busy machine too. */
 const TO_CLOSE_SECONDS = 30;
 
 function endUnlessDone(ms: number, late: string): void {

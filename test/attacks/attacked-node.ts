@@ -21,7 +21,7 @@ interface AttackedOptions {
   readonly stores?: { readonly redis: string; readonly mongodb: string };
 }
 
-/** A node of its own process, embedded and open to this machine unless it is guarded by a token, whose event loop is watched. */
+/** A node in its own process, embedded and open to this machine unless a token guards it, whose event loop is measured. */
 export class AttackedNode implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #directory: string;
@@ -30,9 +30,9 @@ export class AttackedNode implements AsyncDisposable {
   readonly grpcAddress: string;
   readonly internalUrl: string;
   readonly internalGrpcAddress: string;
-  /** Empty: it has no such port. */
+  /** Empty when it has no such port. */
   readonly clusterAddress: string;
-  /** Of the operator; empty: none is needed. */
+  /** Token of the operator; empty: none is needed. */
   readonly token: string;
 
   private constructor(child: ChildProcess, directory: string, at: Addresses, token: string) {
@@ -47,7 +47,7 @@ export class AttackedNode implements AsyncDisposable {
     child.stderr?.on('data', (chunk: Buffer) => this.#said.push(chunk.toString()));
   }
 
-  /** `stores`: of a fleet; absent: its own. */
+  /** `stores`: those of a fleet; absent: its own. */
   static async start({ guarded = false, stores }: AttackedOptions = {}): Promise<AttackedNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-attacks-'));
     const script = join(directory, 'script.yaml');
@@ -74,7 +74,7 @@ export class AttackedNode implements AsyncDisposable {
     return new AttackedNode(child, directory, at, token);
   }
 
-  /** What `work` costs the thread of requests. */
+  /** Cost of `work` on the thread that serves requests. */
   async watch(work: () => Promise<unknown>): Promise<z.output<typeof Held>> {
     await this.#ask('begin');
     await work();
@@ -95,7 +95,7 @@ export class AttackedNode implements AsyncDisposable {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Lines of the log that tell of a lease that was lost. */
+  /** Lines of the log that report a lost lease. */
   get leasesLost(): number {
     return this.#said
       .join('')

@@ -13,7 +13,7 @@ import { manifestAttacks } from './manifests.ts';
 import { measured } from './measure.ts';
 import { messageAttacks } from './messages.ts';
 
-/** Where a shared machine ends to be a reason. */
+/** Reasons that a busy shared machine may cause. */
 const MOST_MS = 250;
 /** For each way of each listener. */
 const STRANGERS_MS = 700;

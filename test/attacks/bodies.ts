@@ -5,10 +5,10 @@ export const MOST_BYTES = 16 * MiB;
 const MOST_VALUES = 100_000;
 const MOST_NAMES = 10_000;
 const MOST_NAME_BYTES = 4 * MiB;
-/** What surrounds the costly part. */
+/** The part around the costly value. */
 const ROOM = 512;
 
-/** JSON that costs as much as its class may: `part` is the text of one value, to be put into a field of a body. */
+/** JSON of the highest cost that its class allows: `part` is the text of one value, to be put into a field of a body. */
 export interface CostlyJson {
   readonly name: string;
   part(bytes: number): string;
@@ -17,7 +17,7 @@ export interface CostlyJson {
 const repeated = (count: number, one: (at: number) => string): string =>
   Array.from({ length: Math.max(0, count) }, (_none, at) => one(at)).join(',');
 
-/** As many members of different names as fit into the bytes, the values and the bytes of names there may be. */
+/** As many members of different names as the limits for bytes, values and bytes of names allow. */
 function names(bytes: number): string {
   const most = Math.min(bytes, MOST_NAME_BYTES);
   const count = Math.min(MOST_NAMES - 50, Math.floor((most - ROOM) / 12));

@@ -7,7 +7,7 @@ export interface UnderAttack {
   /** Longest turn of the event loop in CPU ms. */
   readonly heldMs: number;
   readonly grownMiB: number;
-  /** Of someone else's calls meanwhile. */
+  /** Calls of another caller meanwhile. */
   readonly calls: number;
   readonly failed: number;
   readonly p99Ms: number;
@@ -17,7 +17,7 @@ const CALL_EVERY_MS = 10;
 const PATIENCE_MS = 5_000;
 const MiB = 1024 * 1024;
 
-/** What a caller with a token gets while others attack a listener for so long. */
+/** Answers that a caller with a token gets while others attack a listener for this time. */
 export async function underAttack(node: AttackedNode, attack: ListenerAttack, forMs: number): Promise<UnderAttack> {
   const over = AbortSignal.timeout(forMs);
   const times: number[] = [];

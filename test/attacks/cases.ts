@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AttackedNode } from './attacked-node.ts';
 import { COSTLY, MOST_BYTES } from './bodies.ts';
 
-/** One request at the largest input that is allowed, or a little more. */
+/** One request with the largest allowed input, or a little more. */
 export interface Attack {
   readonly name: string;
   /** Sends it and reads the answer; the status. */
@@ -29,7 +29,7 @@ spec:
     done: { kind: System, command: update_blackboard, env: { x: "1" }, transitions: [] }
 `;
 
-/** Fields in which a costly part of a valid body may stand, by path; every other route gets it as `x`. */
+/** Fields for a costly part of a valid body, by path; every other route gets it as `x`. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   '/v1/executions': ['input', 'context'],
   '/v1/agents/{id}/execute': ['input', 'context'],
@@ -43,7 +43,7 @@ const MiB = 1024 * 1024;
 /** Bounds of the classes of routes. */
 const SIZES: readonly number[] = [64 * 1024, MiB, MOST_BYTES];
 
-/** What the routes with the largest values still take. */
+/** Calls that the routes with the largest values accept. */
 const TAKEN: Readonly<Record<string, number>> = {
   '/v1/workflows/{name}/run': 5 * MiB,
   '/v1/tools/{name}': 15 * MiB,

@@ -8,20 +8,22 @@ import { PageClient } from '../transport/cluster/page.ts';
 import type { AttackedNode } from './attacked-node.ts';
 import { AGENT, deploy } from './cases.ts';
 
-/** Someone whom the node admits, so that what it sends is read. */
+/** A caller that the node admits, so that its messages are read. */
 export interface FuzzedCaller {
   readonly address: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Which methods it calls. */
+  /** The methods that it calls. */
   paths(path: string): boolean;
-  /** Makes an envelope around a payload; null: it has no key. */
+  /** Wraps a payload in an envelope; null: it has no key. */
   readonly seal: ((payload: Buffer) => Buffer) | null;
   close(): void;
 }
 
 const STANDARD = '/grpc.';
 
-/** The operator, a registered worker, and a running execution's program, each at its listener; and texts the node knows. */
+/**
+ * The operator, a registered worker, and a running execution's program, each at its listener; and texts that the node knows.
+ */
 export async function fuzzedCallers(
   node: AttackedNode,
 ): Promise<{ readonly callers: readonly FuzzedCaller[]; readonly known: readonly string[] }> {

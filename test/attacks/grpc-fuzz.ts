@@ -15,7 +15,7 @@ const REFLECTION = ['v1', 'v1alpha'].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
 );
 const AT_ONCE = 24;
-/** Until a call that may go on without an end is cancelled. */
+/** Time after which a call without an end is cancelled. */
 const STREAM_MS = 150;
 /** Longest time for an answer to a whole request: a call that was lost is never answered, a slow machine answers late. */
 const PATIENCE_SECONDS = 120;
@@ -28,13 +28,13 @@ export interface Fuzzed {
    * did not pass on.
    */
   readonly counts: ReadonlyMap<string, number>;
-  /** Statuses that mean a fault of the node, and whole requests without an answer. */
+  /** Statuses that indicate a fault of the node, and complete requests without an answer. */
   readonly faults: readonly string[];
 }
 
 export interface FuzzOptions {
   readonly seed: number;
-  /** Ends after that many calls or that long. */
+  /** Ends after this number of calls or this time. */
   readonly calls: number;
   readonly forMs: number;
 }
@@ -42,7 +42,7 @@ export interface FuzzOptions {
 interface FuzzedMethod {
   readonly path: string;
   readonly input: DescMessage;
-  /** What is inside of an envelope. */
+  /** Content of an envelope. */
   readonly payload: DescMessage | null;
 }
 
@@ -147,7 +147,7 @@ const HOSTILE_HEADERS: readonly Readonly<Record<string, string | string[]>>[] = 
   { 'broken-bin': '*', long: 'x'.repeat(15_000) },
 ];
 
-/** How a request is sent. Only to the whole one the node has to answer at once. */
+/** How a request is sent. The node has to answer only the complete one at once. */
 const SHAPES = [
   ...(['whole', 'whole', 'whole', 'whole', 'whole', 'whole', 'whole', 'whole'] as const),
   ...(['none', 'two', 'length', 'half', 'cancelled', 'reset'] as const),

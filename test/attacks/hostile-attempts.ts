@@ -5,7 +5,7 @@ import { type From, HAS_IPV6 } from './hostile-browser.ts';
 /** A listener of the node. */
 export type Listener = 'rest' | 'grpc' | 'internal' | 'internalGrpc' | 'cluster';
 
-/** One thing that a page tries. */
+/** One attempt of a page. */
 export interface Attempt {
   readonly name: string;
   readonly from: From;
@@ -14,7 +14,7 @@ export interface Attempt {
   readonly script: string;
 }
 
-/** What stands on the node before the pages come, by id. */
+/** Ids of the objects on the node before the pages come. */
 export type Targets = TenantObjects & { readonly node: string };
 
 type Init = Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ const pathsOf = (on: Targets) => ({
 });
 type Paths = ReturnType<typeof pathsOf>;
 
-/** Every attempt: the kind of call and what it is aimed at. */
+/** All attempts: the kind of call and its target. */
 export function hostileAttempts(on: Targets): Attempt[] {
   const attempts: Attempt[] = [];
   const add = (name: string, script: string, where: Where = {}): void => {

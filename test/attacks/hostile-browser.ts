@@ -22,8 +22,8 @@ export function browserMissing(): string | false {
 export const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
 
 /**
- * Where a page comes from: another name that leads to this machine, another port of this machine, a sandbox (its origin
- * is `null`), or the address that it attacks: `rebound` by a name of another site, `own` by the name of the node.
+ * Origin of a page: another name for this machine, another port of this machine, a sandbox (its origin is `null`), or the
+ * attacked address: `rebound` under a name of another site, `own` under the name of the node.
  */
 export type From = 'evil.test' | 'localhost' | '127.0.0.1' | 'app.localhost' | 'sandbox' | 'rebound' | 'own';
 
@@ -38,14 +38,14 @@ export interface Visit {
 }
 
 export interface Visited {
-  /** What the page could read. */
+  /** The data that the page could read. */
   readonly read: readonly string[];
   /** Request lines that arrived at the node, and the status of each answer. */
   readonly requests: readonly string[];
   readonly statuses: readonly number[];
 }
 
-/** What pages do by the same few lines; whatever a browser does not let them do is not an error of theirs. */
+/** Helpers of the pages; errors of the browser's own refusals are ignored. */
 const PRELUDE = `
 const got = [];
 const read = async (work) => {

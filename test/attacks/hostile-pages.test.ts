@@ -12,7 +12,7 @@ const AT_LEAST = 60;
 /** Pages at once. */
 const LANES = 6;
 
-/** Everything that a page might change or make. */
+/** All state that a page might change or create. */
 const STATE = [
   ...['/v1/agents', '/v1/workflows', '/v1/workflows/executions', '/v1/executions', '/v1/human-approvals'],
   ...['/v1/secrets', '/v1/api-keys', '/v1/volumes', '/v1/stimuli', '/v1/stimuli/routes', '/v1/cortex/patterns'],
@@ -29,7 +29,7 @@ const Listed = z.object({
   executions: z.array(z.object({ execution_id: z.string(), ended_at: z.string().nullable() })),
 });
 
-/** Answers by which a node tells a page nothing: that it may not, or that it asked for the wrong thing. */
+/** Answers that reveal nothing to a page: forbidden, or a wrong request. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 413, 415, 426]);
 const isRefusal = (text: string): boolean => REFUSALS.has(Number(text.slice(0, 3))) && !text.includes('victim');
 
@@ -75,7 +75,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     return executions.some(({ execution_id, ended_at }) => execution_id === pipeline && ended_at !== null);
   }
 
-  /** What an operator sees of the node. */
+  /** The node's state as an operator sees it. */
   async function state(): Promise<string> {
     const texts = await Promise.all(STATE.map(async (path) => `${path} ${(await node.call('GET', path)).text}`));
     const status = Status.parse((await node.call('GET', '/v1/cluster/status')).body);
@@ -83,7 +83,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     return [...texts, `status ${JSON.stringify(status)}`].join('\n').replace(beats, '');
   }
 
-  /** What is in one state and not in the other, so that a failure says what changed. */
+  /** Differences of two states, for the message of a failure. */
   const linesOf = (now: string, first: string): string[] =>
     now.split('\n').filter((line) => !first.split('\n').includes(line));
 

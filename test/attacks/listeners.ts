@@ -5,19 +5,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AttackedNode } from './attacked-node.ts';
 import { answersTo, packedCalls } from './packets.ts';
 
-/** What one attacker does to a listener until it is over. */
+/** One attacker's requests to a listener until the end. */
 export interface ListenerAttack {
   readonly listener: string;
   readonly shape: Shape;
   readonly token: boolean;
-  /** So many at once. */
+  /** Number of parallel connections. */
   readonly attackers: number;
   run(over: AbortSignal): Promise<void>;
 }
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
-/** Long enough for a look at what others get meanwhile. */
+/** Long enough to measure the calls of others. */
 const PIECE_EVERY_MS = 20;
 const CROWD = 300;
 /** More than the port holds in all. */
@@ -95,10 +95,10 @@ function variants(listener: string, bounds: { with: number; without: number }, r
   );
 }
 
-/** JSON of so many bytes. */
+/** JSON of this number of bytes. */
 const body = (bytes: number): Buffer => Buffer.from(`{"x":"${'a'.repeat(Math.max(0, bytes - 8))}"}`);
 
-/** Again and again until it is over; a connection that the node closes is the end of one try. */
+/** Repeats until the end; a connection that the node closes ends one attempt. */
 async function again(over: AbortSignal, one: () => Promise<void>): Promise<void> {
   while (!over.aborted) {
     await one();

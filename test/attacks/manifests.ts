@@ -10,7 +10,7 @@ const ONE_BYTE_LESS = 1024 * 1024 - 1;
 const repeated = (count: number, one: (at: number) => string, between = ''): string =>
   Array.from({ length: count }, (_none, at) => one(at)).join(between);
 
-/** A workflow that is right and as long as its elements allow: each state has fifty references. */
+/** A valid workflow of the maximum length: each state has fifty references. */
 function longWorkflow(): string {
   const reads = repeated(50, (at) => `{{blackboard.a${at}}}`);
   const state = (at: number): string => {
@@ -20,7 +20,7 @@ function longWorkflow(): string {
   return `${WORKFLOW}spec:\n  initial_state: s0\n  states:\n${repeated(STATES, state)}`;
 }
 
-/** Manifests as large as they may be, of the kinds that cost a parser most. */
+/** Manifests of the maximum size, of the kinds that cost a parser most. */
 const COSTLY_YAML: readonly { readonly name: string; readonly kind: 'agent' | 'workflow'; text(): string }[] = [
   {
     name: 'a right one with 9,000 comments',

@@ -1,6 +1,6 @@
 /**
- * Loaded into a node (`--import`) by the attack suite: while it is told to, it adds up the CPU time that each turn of the
- * event loop takes on the thread of requests, whatever else the machine does. Other threads are not counted.
+ * Loaded into a node (`--import`) by the attack suite: while it is switched on, it measures the CPU time of each turn of the
+ * event loop on the thread that serves requests, independent of other load. Other threads are not counted.
  */
 
 export interface Held {

@@ -1,6 +1,6 @@
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 
-/** The same store for a process that dies after so many writes: every later one fails and does nothing. */
+/** The same store for a process that dies after this number of writes: every later one fails and has no effect. */
 export function crashingDocuments(documents: Documents, writes: number): Documents {
   let left = writes;
   const alive = <A extends readonly unknown[], R>(write: (...args: A) => Promise<R>) => {

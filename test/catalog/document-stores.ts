@@ -9,14 +9,14 @@ import { mongoMissing } from '../support/ferretdb.ts';
 
 export interface OpenedStore {
   readonly documents: Documents;
-  /** Closes it, and takes away what it holds. */
+  /** Closes it and removes its data. */
   stop(): Promise<void>;
 }
 
 export interface DocumentStore {
   readonly name: 'SQLite' | 'FerretDB';
   readonly skip: string | false;
-  /** Of the tests that both stores pass each `nth` runs on this one in a normal run. */
+  /** Of the tests that both stores pass, every `nth` runs on this one in a normal run. */
   readonly nth: number;
   open(): Promise<OpenedStore>;
 }
@@ -39,7 +39,7 @@ async function openFerretDb(): Promise<OpenedStore> {
   return { documents, stop: () => documents.close().then(stop) };
 }
 
-/** The stores under every test of what lives in documents. */
+/** The stores for all tests of documents. */
 export const DOCUMENT_STORES: readonly DocumentStore[] = [
   { name: 'SQLite', skip: false, nth: 1, open: openSqlite },
   { name: 'FerretDB', skip: mongoMissing(), nth: 5, open: openFerretDb },

@@ -4,18 +4,18 @@ import { checkHistory } from '../chaos/linearizability.ts';
 import type { SeededRandom } from '../kill/random.ts';
 import { CATALOG_MODEL, type RaceAnswer, type RaceCall, type RaceOperation } from './race-model.ts';
 
-/** An event of a thing's log. */
+/** An event in the log of an entry. */
 export interface LoggedEvent {
   readonly sequence: number;
   readonly event_type: string;
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** A way into a catalog for one client. */
+/** A client's access to a catalog. */
 export interface RaceDoor {
   readonly subject: string;
   ask(name: string, call: RaceCall): Promise<RaceAnswer>;
-  /** Of a thing that may be gone, oldest first. */
+  /** Log of an entry that may be deleted, oldest first. */
   log(id: string): Promise<readonly LoggedEvent[]>;
 }
 
@@ -26,7 +26,7 @@ export interface Race {
   readonly random: SeededRandom;
 }
 
-/** Clients that do anything to a few names at once; what they did and were told, looks at the end included. */
+/** Clients that make random calls on a few names at once; their calls and answers, including the final reads. */
 export async function race({ doors, names, callsEach, random }: Race): Promise<RaceOperation[]> {
   const history: RaceOperation[] = [];
   const known = new Map<string, string[]>(names.map((name) => [name, []]));
@@ -49,7 +49,9 @@ export async function race({ doors, names, callsEach, random }: Race): Promise<R
   return history;
 }
 
-/** Every answer is one a catalog gives that takes call after call, and the state in the end is its state. */
+/**
+ * Checks that the answers are those of a catalog that handles one call after the other, and that its final state is the same.
+ */
 export function assertSequential(history: readonly RaceOperation[]): void {
   for (const [name, operations] of Map.groupBy(history, (operation) => operation.name)) {
     const verdict = checkHistory(operations, CATALOG_MODEL);
@@ -73,7 +75,7 @@ export function assertSequential(history: readonly RaceOperation[]): void {
 const lineOf = ({ calledAt, answeredAt, subject, call, answer }: RaceOperation): string =>
   `${calledAt.toFixed(1)} to ${answeredAt?.toFixed(1)} ${subject} ${JSON.stringify(call)} ${JSON.stringify(answer)}`;
 
-/** The log of each thing has no gap, and each event is one client's successful call. */
+/** The log of each entry has no gap, and each event is the successful call of one client. */
 export async function assertLogged(history: readonly RaceOperation[], doors: readonly RaceDoor[]): Promise<number> {
   const changes = Map.groupBy(
     history.filter(({ call, answer }) => answer.kind === 'done' && call.kind !== 'run'),

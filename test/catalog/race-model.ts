@@ -1,7 +1,7 @@
 import type { CatalogScope, CatalogStatus } from '../../catalog/api.ts';
 import type { SequentialModel, Timed } from '../chaos/linearizability.ts';
 
-/** One thing as anyone may see it. */
+/** One entry as any caller may see it. */
 export interface Seen {
   readonly id: string;
   readonly version: string;
@@ -9,7 +9,7 @@ export interface Seen {
   readonly status: CatalogStatus;
 }
 
-/** What a client asks of a catalog about one name. */
+/** A client's call on one name. */
 export type RaceCall =
   | { readonly kind: 'deploy'; readonly scope: CatalogScope; readonly version: string }
   | { readonly kind: 'delete'; readonly id: string }
@@ -24,7 +24,7 @@ export type RaceCall =
   | { readonly kind: 'run'; readonly id: string }
   | { readonly kind: 'look' };
 
-/** `refused`: it is there, and its state does not allow this (409). */
+/** `refused`: the entry exists, but its state does not allow this (409). */
 export type RaceAnswer =
   | { readonly kind: 'done'; readonly id?: string }
   | { readonly kind: 'seen'; readonly seen: Seen }
@@ -54,7 +54,7 @@ type Things = readonly Thing[];
 
 const NEAREST = ['user', 'tenant', 'global'] as const;
 
-/** What the catalog promises about one name, one call after the other. */
+/** The guarantees of the catalog for one name, call after call. */
 export const CATALOG_MODEL: SequentialModel<Things, RaceOperation> = {
   initial: [],
   step,

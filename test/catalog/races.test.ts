@@ -33,12 +33,12 @@ const SIZE = sample({
   normal: { SQLite: [1, 2], FerretDB: [1], callsEach: 16 },
   long: { SQLite: [1, 2, 3], FerretDB: [1, 2, 3], callsEach: 40 },
 });
-/** What was done over all seeds and stores: in one alone luck may have refused every call of a kind. */
+/** Calls over all seeds and stores: in a single run all calls of a kind may happen to be refused. */
 const done = new Map<RaceCall['kind'], number>();
 let events = 0;
 let histories = 0;
 
-/** A catalog of its own over the store, as another node has one. */
+/** Another catalog over the store, as another node has one. */
 async function openDoor(documents: Documents, subject: string, ran: Runs): Promise<RaceDoor> {
   const inUse = {
     agent: (_tenant: string, id: string) =>

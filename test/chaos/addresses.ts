@@ -4,7 +4,7 @@ import { PARTITIONS } from '../support/cluster/cluster.ts';
 
 export const TENANT = 'acme';
 
-/** The partition an actor lives in when no one placed it elsewhere. */
+/** The partition of an actor that was not placed elsewhere. */
 export const homeOf = (address: Address): Partition =>
   partitionOf(address, { pool: 'default', partitions: PARTITIONS });
 

@@ -1,4 +1,4 @@
-/** What a client did to a register that starts at 0. */
+/** A client's call on a register that starts at 0. */
 export type RegisterCall =
   | { readonly kind: 'read' }
   | { readonly kind: 'write'; readonly value: number }
@@ -19,7 +19,7 @@ export interface Operation extends Timed {
   readonly answer: number | boolean | null;
 }
 
-/** A thing that takes one call after the other. */
+/** A model that handles one call after the other. */
 export interface SequentialModel<State, Call extends Timed> {
   readonly initial: State;
   /** What the call makes of it, or null when it would not have answered so. */

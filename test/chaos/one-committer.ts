@@ -3,8 +3,8 @@ import type { LocalFigures } from '../support/cluster/fleet-options.ts';
 type Span = LocalFigures['spans'][number];
 
 /**
- * Whether each partition had one committer at a time: what one process committed in it under one lease must not overlap in
- * time with what another did. Times are the store's, so no clock is compared with another.
+ * Whether each partition had one committer at a time: the commits of one process under one lease must not overlap in time with
+ * those of another. Times are the store's, so no clocks are compared.
  */
 export function committersOf(seen: readonly Pick<LocalFigures, 'node' | 'spans'>[]): string[] {
   const byPartition = new Map<string, (Span & { readonly node: string })[]>();

@@ -8,7 +8,7 @@ export interface PlannedProgram {
   readonly commands: readonly Command[];
 }
 
-/** What an actor must be when all programs have ended. */
+/** Expected state of an actor when all programs have ended. */
 export type Expected = Pick<ProgramState, 'total' | 'best' | 'ended'>;
 
 export interface ProgramPlan {
@@ -19,7 +19,7 @@ export interface ProgramPlan {
 const MOST_COMMANDS = 20;
 const LONGEST_DELAY_MS = 400;
 
-/** Random programs over random actors, and the end they must come to; all of it follows from the seed. */
+/** Random programs over random actors, and their expected final states; all of it follows from the seed. */
 export function planPrograms(options: { programs: number; actors: number; seed: number }): ProgramPlan {
   const random = seeded(options.seed);
   const below = (bound: number): number => Math.floor(random() * bound);
@@ -47,7 +47,7 @@ export function planPrograms(options: { programs: number; actors: number; seed: 
   return { programs, expected: endOf(programs) };
 }
 
-/** The end of all programs, computed without any runtime. */
+/** The final states of all programs, computed without a runtime. */
 export function endOf(programs: readonly PlannedProgram[]): ReadonlyMap<string, Expected> {
   const ends = new Map<string, Expected>();
   const change = (actor: string, next: (end: Expected) => Expected): void => {
@@ -75,7 +75,7 @@ export function endOf(programs: readonly PlannedProgram[]): ReadonlyMap<string, 
   return ends;
 }
 
-/** How an actor differs from what it must be; null when it does not. */
+/** Difference between an actor and its expected state; null when there is none. */
 export function differenceOf(expected: Expected, state: ProgramState | null): string | null {
   const { total = 0, best = null, ended = 0, running = {} } = state ?? {};
   const seen = JSON.stringify({ total, best, ended });

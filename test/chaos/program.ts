@@ -5,11 +5,11 @@ import { defineEffect, EffectResult } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 /**
- * One step of a random program. Targets are ids of program actors, any of them, the program's own too.
+ * One step of a random program. Targets are ids of program actors, including the program itself.
  *
- * The end of all programs is well defined in whatever order they run, because everything that reaches an actor
- * commutes: totals are sums, and of all that was set the highest priority stays (priorities are unique). What a call
- * answers follows from what was asked alone. So a difference at the end is a message lost, repeated or made up.
+ * The final states do not depend on the order of execution, because all messages to an actor commute: totals are sums, and the
+ * highest priority of all settings stays (priorities are unique). The answer to a call depends on the call alone. So a
+ * difference at the end means a lost, repeated or invented message.
  */
 export const Command = z.discriminatedUnion('do', [
   /** The value with the highest priority that was ever set stays. */
@@ -90,7 +90,7 @@ export const program = defineActor({
   },
 });
 
-/** Does the program's commands up to the next one that has to be waited for. */
+/** Runs the program's commands up to the next one that has to wait. */
 function advance(state: ProgramState, id: string, turn: ProgramTurn): ProgramState {
   const run = state.running[id];
   if (run === undefined) throw new Error(`program ${id} does not run: it was continued twice`);
@@ -137,7 +137,7 @@ function begin(command: Command, step: string, id: string, turn: ProgramTurn): '
   }
 }
 
-/** Fails as often as it is told to. */
+/** Fails the requested number of times. */
 export const flaky = defineEffect({
   kind: 'chaos.flaky',
   input: z.object({ failures: z.number() }),

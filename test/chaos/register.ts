@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
 
-/** One value that is read, written, and written if it is what the caller thinks: the subject of `linearizability.ts`. */
+/** A value with read, write and compare-and-set: the subject of `linearizability.ts`. */
 export const register = defineActor({
   kind: 'register',
   version: 1,

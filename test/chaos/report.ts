@@ -1,6 +1,6 @@
 import { histogram, percentile } from '../kill/recovery.ts';
 
-/** What a scenario saw. It is a failure when a promise was broken. */
+/** Results of a scenario. It fails when a promise was broken. */
 export interface ScenarioReport {
   readonly title: string;
   readonly seed: number;
@@ -17,7 +17,7 @@ export function timeLines(what: string, timesMs: readonly number[]): string[] {
   return [line, ...histogram(timesMs).map((row) => `  ${row}`)];
 }
 
-/** A sentence when a percentile of the times is above its bar, which is a target of this project. */
+/** A sentence when a percentile of the times is above its limit, which is a target of this project. */
 export function barBroken(what: string, timesMs: readonly number[], fraction: number, barMs: number): string[] {
   const seen = Math.round(percentile(timesMs, fraction));
   return seen <= barMs

@@ -1,7 +1,7 @@
 /**
- * npm run chaos [-- SCENARIO …]: every promise of the fleet shown whole, one report block each (`--small`: as the tests
- * have them). SVC_SEED repeats a run's choices; SVC_KILLS is the number of kills of `kill-sqlite`, `kill-redis`,
- * `workflows` and `tools`. Ends with code 1 when a promise was broken.
+ * npm run chaos [-- SCENARIO …]: every promise of the fleet at full size, with one report for each (`--small`: the size of the
+ * tests). SVC_SEED repeats a run's choices; SVC_KILLS is the number of kills of `kill-sqlite`, `kill-redis`, `workflows` and
+ * `tools`. Ends with code 1 when a promise was broken.
  */
 import { runChaos } from '../kill/chaos.ts';
 import { checkOutcome } from '../kill/checks.ts';
@@ -112,7 +112,7 @@ for (const [name, { repeats, run }] of Object.entries(SCENARIOS)) {
   if (names.length > 0 && !names.includes(name)) continue;
   for (let repeat = 0; repeat < (isSmall ? 1 : repeats); repeat += 1) {
     const begun = performance.now();
-    // One that cannot go on must not hide what the others show.
+    // A failed scenario must not prevent the others.
     const text = await run(firstSeed + repeat, isSmall).then(
       (report) => {
         if (report.broken.length > 0) process.exitCode = 1;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
 
-/** Counts its asks: what a lost or repeated message would show at once, and cheap enough to time a take-over with. */
+/** Counts its asks: it reveals a lost or repeated message at once, and is cheap enough to time a take-over with. */
 export const ticker = defineActor({
   kind: 'ticker',
   version: 1,

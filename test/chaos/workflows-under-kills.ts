@@ -18,8 +18,8 @@ export const smallWorkflows = (seed: number): WorkflowKillOptions => ({
 });
 
 /**
- * One node on Redis with containers and a scripted model: kill -9 at random moments of the chosen examples, and of small
- * workflows whose steps take longer, again and again.
+ * One node on Redis with containers and a scripted model: kill -9 at random moments of the selected examples, and of small
+ * workflows whose steps take longer, repeatedly.
  */
 export async function workflowsUnderKills(
   options: WorkflowKillOptions,

@@ -5,6 +5,6 @@ import { register } from './register.ts';
 import { step, steps } from './steps.ts';
 import { ticker } from './ticker.ts';
 
-/** All that the nodes of a chaos run serve. */
+/** All actors that the nodes of a chaos run serve. */
 export const actors: readonly ActorDefinition[] = [ticker, register, program, steps];
 export const effects: readonly EffectHandler[] = [flaky, step];

@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
-/** Answers for inputs that hold the word: `slow` takes some 3 s in forty pieces, `lasting` 10 s, `endless` longer than any test. */
+/** Answers for inputs with a word: `slow` takes about 3 s in forty pieces, `lasting` 10 s, `endless` longer than any test. */
 const SCRIPT = `rules:
   - match: { contains: hopeless }
     reply: no

@@ -16,7 +16,7 @@ export function shellMissing(shell: Shell): string | false {
   return reason;
 }
 
-/** Prints what the shell offers behind `SVC_LINE`, one word a line. */
+/** Prints the completions of `SVC_LINE`, one word per line. */
 const ASK: Readonly<Record<Shell, string>> = {
   bash: `
 source "$SVC_DIR/script"
@@ -41,7 +41,7 @@ true
 `,
 };
 
-/** Completes one line as TAB does, and writes down what is offered. */
+/** Completes one line as TAB does, and records the completions. */
 const ZSHRC = `
 autoload -Uz compinit && compinit -u -d "$SVC_DIR/dump"
 source "$SVC_DIR/script"
@@ -62,7 +62,7 @@ zle-line-init() {
 zle -N zle-line-init
 `;
 
-/** A shell in which someone types, with `svc` on its path. */
+/** An interactive shell with `svc` on its path. */
 export async function openShell(shell: Shell, script: string, env: NodeJS.ProcessEnv) {
   const directory = await mkdtemp(join(tmpdir(), 'svc-shell-'));
   const svc = join(directory, 'svc');

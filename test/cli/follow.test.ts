@@ -10,7 +10,7 @@ import { EventLines } from '../../cli/screen/event-lines.ts';
 const STARTED = 'id: 1\ndata: {"execution_started":{}}\n\n';
 const COMPLETED = 'id: 2\ndata: {"execution_completed":{"total_iterations":1}}\n\n';
 
-/** A server whose n-th stream is what the n-th function makes of it; the Last-Event-IDs it was asked with. */
+/** A server whose n-th stream comes from the n-th function; records the Last-Event-IDs of the requests. */
 async function streams(...answers: ((response: ServerResponse) => void)[]) {
   const asked: (string | undefined)[] = [];
   const server: Server = createServer((request, response) => {

@@ -11,7 +11,7 @@ export interface SvcResult {
   readonly stderr: string;
 }
 
-/** `svc` as a person runs it, in a process of its own. */
+/** `svc` in its own process, as started by a user. */
 export class SvcRun {
   readonly child: ChildProcessWithoutNullStreams;
   stdout = '';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 
 /**
- * Checks what the examples of the Python and the Go client print: each event of the run once and in order
- * (`NUMBER NAME`), the end of the run, and the refusal of a cancel that came too late.
+ * Checks the output of the Python and the Go example client: each event of the run once and in order (`NUMBER NAME`), the end
+ * of the run, and the refusal of a cancel that came too late.
  */
 export function assertFollowedRun(stdout: string): void {
   const lines = stdout.trim().split('\n');

@@ -38,7 +38,7 @@ export interface SeenBeat {
   readonly port: number;
 }
 
-/** What controllers share, as the real ones share actors. */
+/** State that controllers share, as real ones share actors. */
 export class FleetState {
   joinToken: string | null = null;
   tokenLifetimeSecs = 3_600;
@@ -120,7 +120,7 @@ interface NodeClaims {
   readonly cnf: { readonly jwk: JsonWebKey };
 }
 
-/** What a call meets before it is handled: nothing, a status, or no answer at all. */
+/** Reaction to a call before it is handled: none, a status, or no answer at all. */
 export type Fault = (method: Method) => keyof typeof status | 'hang' | undefined;
 
 export interface ControllerStandIn {

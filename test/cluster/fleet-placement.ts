@@ -8,7 +8,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** Two ways to one store, as two processes would have; the same one where a store is of one process. */
+/** Two connections to one store, as two processes would have; the same one where a store belongs to one process. */
 export interface FleetStores {
   readonly stores: readonly [ActorStore, ActorStore];
   /** An empty fleet for the next test. */

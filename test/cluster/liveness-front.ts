@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { type LivenessServer, startLivenessServer } from '../../cluster/failure-detector/liveness-server.ts';
 
-/** The pulse of a node in this process, seen through a door of its own that counts, cuts and can lead elsewhere. */
+/** The liveness port of a node in this process, behind a proxy that counts, cuts and can redirect connections. */
 export interface LivenessFront {
   readonly port: number;
   /** Connections that are open now. */

@@ -1,4 +1,4 @@
-/** A process with nothing but a pulse, to be killed or frozen. Arguments: node id, incarnation, port. Tells its port. */
+/** A process with only a liveness port, to be killed or frozen. Arguments: node id, incarnation, port. Prints its port. */
 import { startLivenessServer } from '../../cluster/failure-detector/liveness-server.ts';
 
 const [node = '', incarnation = '', port = '0'] = process.argv.slice(2);

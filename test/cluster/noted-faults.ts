@@ -20,7 +20,7 @@ export const ADMIN: Identity = {
 export const ON: ChaosSettings = { enabled: true, tenants: ['acme', 'svc-system'] };
 export const ACTOR: Address = 'execution/acme/one';
 
-/** The kernel's ends, written down instead of done. */
+/** Records the kernel's ends instead of executing them. */
 export class NotedFaults implements FaultPort {
   readonly acts: string[] = [];
   owner: string | null;
@@ -59,7 +59,7 @@ export class Ended extends Error {
   override readonly name = 'Ended';
 }
 
-/** A timer whose process has ended calls no one back. */
+/** A timer of an ended process does not fire. */
 const untilEnded = (call: () => void) => () => {
   try {
     call();
@@ -73,7 +73,7 @@ const clockOfEnding: Clock = {
   after: (delayMs, call) => systemClock.after(delayMs, untilEnded(call)),
 };
 
-/** Time that passes as soon as someone waits for it. */
+/** A clock whose time passes as soon as something waits for it. */
 export function hurriedClock(): Clock {
   let passed = 0;
   return {

@@ -13,7 +13,7 @@ export function newNodeKey(): NodeKey {
   return { publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey };
 }
 
-/** What a node under test did and said. */
+/** Calls and log lines of a node under test. */
 export class RegisteredNode implements AsyncDisposable {
   readonly drains: number[] = [];
   readonly shutdowns: string[] = [];

@@ -13,7 +13,7 @@ interface Scene {
   readonly lease: Lease<Partition>;
 }
 
-/** A partition with something of everything in it, two entries waiting. */
+/** A partition with every kind of record, and two waiting entries. */
 async function scene(driver: StoreDriver): Promise<Scene> {
   const [partition, elsewhere] = await driver.partitions(2);
   assert.ok(partition && elsewhere);
@@ -33,7 +33,7 @@ async function scene(driver: StoreDriver): Promise<Scene> {
   return { partition, elsewhere, self, asked, effect, lease };
 }
 
-/** A commit that would change everything there is. */
+/** A commit that would change every kind of record. */
 function everything(driver: StoreDriver, { partition, elsewhere, self, asked, effect }: Scene) {
   return {
     records: [{ address: self, record: 'after' }],
@@ -52,7 +52,7 @@ function everything(driver: StoreDriver, { partition, elsewhere, self, asked, ef
   };
 }
 
-/** All that the holder of `lease` can read now. */
+/** Everything that the holder of `lease` can read now. */
 async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: Scene, lease: Lease<Partition>) {
   const there = await driver.lease(elsewhere, 'observer');
   await driver.flush(lease);
@@ -72,7 +72,7 @@ async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: 
   };
 }
 
-/** Commits as `stale` says and checks that nothing changed. */
+/** Makes the commit of `stale` and checks that nothing changed. */
 async function refused(
   driver: StoreDriver,
   set: Scene,

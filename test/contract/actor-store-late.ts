@@ -8,7 +8,7 @@ import { at, commitOf, type MakeStore, type Promises, type StoreDriver, section 
 
 const TTL_MS = 60_000;
 
-/** A partition with something of everything in it, held by node-a at cursor 1, one entry waiting. */
+/** A partition with every kind of record, held by node-a at cursor 1, with one waiting entry. */
 class Scene {
   readonly driver: StoreDriver;
   readonly partition: Partition;
@@ -119,7 +119,7 @@ class Scene {
   }
 }
 
-/** A call of the port, and what may come between it and its copy. */
+/** A call of the port, and the events that may come between it and its copy. */
 interface Case {
   prepare?(scene: Scene): Promise<void>;
   /** The same again when it is called again: a copy, where nothing lies between the caller and the store. */
@@ -141,7 +141,7 @@ const effectCase = (call: (scene: Scene) => () => Promise<unknown>): Case => ({
   },
 });
 
-/** Every call of the port; what only listens, opens or closes leaves nothing behind. */
+/** Every call of the port, except those that only listen, open or close and so leave no trace. */
 const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | null>> = {
   open: null,
   close: null,

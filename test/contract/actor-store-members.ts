@@ -18,7 +18,7 @@ async function present(store: ActorStore, ...lives: readonly Member[]): Promise<
   return found.map(({ remainingMs: _, ...member }) => member);
 }
 
-/** Words that each node heard; a signal may be lost, so it is sent until someone heard it. */
+/** Signals that each node received; a signal may be lost, so it is repeated until one is received. */
 async function heard(
   driver: StoreDriver,
   nodes: readonly string[],

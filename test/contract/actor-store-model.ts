@@ -65,7 +65,7 @@ interface ModelPartition {
   journal: { readonly upTo: number; readonly row: string; readonly bodies: string[] }[];
 }
 
-/** A partition as simple as it can be, held in memory, run beside the real one. */
+/** A partition in its simplest form, in memory, run beside the real one. */
 class Model {
   readonly partitions: ModelPartition[];
   readonly #driver: StoreDriver;

@@ -18,7 +18,7 @@ import type { MakeStore } from './store-under-test.ts';
 export type { MakeStore, StoreUnderTest } from './store-under-test.ts';
 
 /**
- * The promises of the ActorStore port (runtime/actor-store.ts), to be kept by every adapter. `make` gives a store over
+ * The promises of the ActorStore port (runtime/actor-store.ts), which every adapter must keep. `make` returns a store over
  * fresh data; it is called once for each section.
  */
 export function actorStoreContract(name: string, make: MakeStore): void {

@@ -17,7 +17,7 @@ const refuses = (call: Promise<unknown>, code: ErrorCode) =>
 
 const same = (a: Uint8Array, b: Uint8Array) => assert.ok(Buffer.from(a).equals(b), 'the bytes are the same');
 
-/** What every adapter of Blobs promises. */
+/** The promises of every adapter of Blobs. */
 export function blobsContract(
   name: string,
   make: () => Promise<BlobsUnderTest>,

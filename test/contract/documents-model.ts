@@ -57,7 +57,7 @@ function isBehind(doc: Thing, { tenant, sort = [] }: Find, after: Position): boo
   return false;
 }
 
-/** What a Collection promises, as plainly as it can be written; `s` is unique inside a tenant. */
+/** The promises of a Collection in the simplest form; `s` is unique inside a tenant. */
 export class ModelCollection implements Collection<Thing> {
   readonly #docs = new Map<string, Thing>();
 

@@ -8,7 +8,7 @@ import type { DocumentsUnderTest } from './documents.ts';
 import { ModelCollection, type Thing } from './documents-model.ts';
 import { find, step, take, thing } from './documents-properties.ts';
 
-/** Pages that begin behind a position: what they hold, and that a walk through them holds everything. */
+/** Pages that begin after a position: their content, and that a walk through them is complete. */
 export function documentPages(rig: () => DocumentsUnderTest, runs: number): void {
   const open = (name: string): Promise<Collection<Thing>> => {
     const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']], beside: ['s'] };

@@ -41,7 +41,7 @@ const note = (id: string, version = 1, more: Partial<Note> = {}): Note => ({
 const refuses = (call: Promise<unknown>, code: ErrorCode, field?: string) =>
   assert.rejects(call, (error) => error instanceof SvcError && error.code === code && error.field === field);
 
-/** What every adapter of Documents promises, on a store of its own. */
+/** The promises of every adapter of Documents, on a separate store. */
 export function documentsContract(
   name: string,
   make: () => Promise<DocumentsUnderTest>,

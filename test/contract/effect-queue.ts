@@ -45,7 +45,7 @@ const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
 /** A job of a node that is gone comes back after 6 s at the earliest, when nothing else brings it back. */
 const SOONER_MS = 5_000;
 
-/** What every `EffectQueue` promises, seen through the runner (E1–E3); in a normal run each `nth` promise. */
+/** The promises of every `EffectQueue`, tested through the runner (E1–E3); in a normal run every `nth` promise. */
 export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
   describe(`effects on ${adapter.name}`, { timeout: 300_000 }, () => {
     const test = eachNth(nth);

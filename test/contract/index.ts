@@ -1,6 +1,6 @@
 /**
- * For authors of a store (`svc-runtime/testing/stores`): what every adapter of a port promises, as suites that register
- * their tests with `node:test`, and the fault layer, which fails calls as a network does. Needs `fast-check`.
+ * For authors of a store (`svc-runtime/testing/stores`): the promises of every adapter of a port, as suites that register their
+ * tests with `node:test`, and the fault layer, which makes calls fail like a network. Needs `fast-check`.
  */
 export type { ActorStore } from '../../runtime/actor-store.ts';
 export type { Blobs } from '../../runtime/blobs.ts';

@@ -29,7 +29,7 @@ export interface FaultRun {
 const PARTITIONS = 3;
 const COUNTERS = 8;
 
-/** What the actors must come to, kept beside the calls that were made. */
+/** Expected states of the actors, from the calls that were made. */
 class Expectation {
   readonly values = new Map<Address, number>();
   readonly forwards = new Map<Address, number>();
@@ -50,8 +50,8 @@ function idsOf(random: () => number): () => string {
 }
 
 /**
- * The kernel under faults of its store (K9): whatever fails between the kernel and the store, every call that
- * was answered is counted once, nothing is lost, streams have no gaps. `SVC_SEED` repeats a run.
+ * The kernel under faults of its store (K9): whatever fails between the kernel and the store, every answered call is counted
+ * once, nothing is lost, and streams have no gaps. `SVC_SEED` repeats a run.
  */
 export function kernelFaults(name: string, make: () => Promise<FaultStores>, run: FaultRun): void {
   const seed = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31));

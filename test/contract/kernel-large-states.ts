@@ -96,7 +96,7 @@ class Watched {
 }
 
 /**
- * What becomes of states over 64 KiB, which are stored aside at every commit (K7). In a normal run each `nth` promise, where
+ * Storage of states over 64 KiB, which are stored separately at every commit (K7). In a normal run every `nth` promise, where
  * other adapters show all of them.
  */
 export function largeStatesContract(name: string, make: () => Promise<KernelStores>, nth = 1): void {

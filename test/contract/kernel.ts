@@ -9,15 +9,15 @@ import { counter, job, type WorkProbe, workEffect } from '../support/actors.ts';
 import { eachNth } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** The ports of one node on fresh data, and a way to open the same data again as the next life of that node. */
+/** The ports of one node on fresh data, and a function that opens the same data again as the next life of that node. */
 export interface KernelStores {
   open(): Promise<Pick<RuntimeParts, 'store' | 'documents' | 'blobs' | 'effects'> & { close(): Promise<void> }>;
   destroy(): Promise<void>;
 }
 
 /**
- * What the kernel promises over any set of adapters: turns, replies, timers, effects, failures, archive. In a normal run
- * each `nth` promise, where other adapters of the same kind show all of them.
+ * The promises of the kernel over any set of adapters: turns, replies, timers, effects, failures, archive. In a normal run
+ * every `nth` promise, where other adapters of the same kind show all of them.
  */
 export function kernelContract(name: string, make: () => Promise<KernelStores>, nth = 1): void {
   describe(`kernel on ${name}`, () => {

@@ -14,7 +14,7 @@ export interface KeySourceRig {
 
 const refused = (error: unknown): boolean => error instanceof SvcError && error.code === 'failed_precondition';
 
-/** What a key management service must do to encrypt the secrets of a node. */
+/** The requirements for a key management service that encrypts the secrets of a node. */
 export function keySourceContract(name: string, make: () => Promise<KeySourceRig>): void {
   describe(`keys in ${name}`, { timeout: 300_000 }, () => {
     test('versions count from 1; each decrypts what it encrypted, on any node, and nothing else', async () => {

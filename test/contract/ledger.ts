@@ -16,7 +16,7 @@ const steps = fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.nat()), { minLengt
 
 const names = (deliveries: readonly LedgerDelivery[]): string[] => deliveries.map(nameOf).sort();
 
-/** What the keys of the ledger promise on any documents. */
+/** The promises of the ledger's keys on any documents. */
 export function ledgerContract(
   name: string,
   make: () => Promise<LedgerRig>,

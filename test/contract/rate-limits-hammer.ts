@@ -1,6 +1,6 @@
 /**
- * A node that takes as fast as it can: `rate-limits-hammer.ts URL LIMIT WINDOW_MS IN_FLIGHT`. Told until when
- * (Unix ms), it begins. At the end it says how many it was given, and of each the times of the wall clock between which it was taken.
+ * A node that takes units as fast as it can: `rate-limits-hammer.ts URL LIMIT WINDOW_MS IN_FLIGHT`. It begins when it gets the
+ * end time (Unix ms). At the end it reports the granted units, each with the wall-clock times between which it was taken.
  */
 
 import { RedisRateLimits } from '../../runtime/redis/rate-limits.ts';

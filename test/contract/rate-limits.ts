@@ -17,7 +17,7 @@ const SHORT_MS = 300;
 const bound = (limit: number, windowMs = MONTH_MS, key: string = randomUUID()): RateLimit => ({ key, limit, windowMs });
 const taken = { taken: true } as const;
 
-/** What every adapter of RateLimits promises. */
+/** The promises of every adapter of RateLimits. */
 export function rateLimitsContract(
   name: string,
   make: () => Promise<RateLimitsUnderTest>,

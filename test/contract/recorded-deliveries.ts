@@ -24,8 +24,8 @@ const MOST_SEGMENTS = 1_000;
 const NAMED = 10;
 
 /**
- * What the commits of a store handled, compared with the ledger. A delivery is known by its log and its number there:
- * numbers of a partition jump when it begins or ends to share a log, a message that was postponed is recorded under the
+ * The messages that the commits of a store handled, compared with the ledger. A delivery is identified by its log and its
+ * number there: numbers of a partition jump when it begins or stops sharing a log, a postponed message is recorded under the
  * number at which it was handled, and a result has a number between two entries.
  */
 export class RecordedDeliveries {

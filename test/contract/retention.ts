@@ -18,7 +18,7 @@ import type { KernelStores } from './kernel.ts';
 
 const RunState = z.object({ text: z.string(), over: z.boolean(), parent: z.string().nullable() });
 
-/** A run that keeps what it is given and ends when it is told; `parent` is the id of the run it belongs to. */
+/** A run that stores its input and ends on request; `parent` is the id of the run that it belongs to. */
 export const run = defineActor({
   kind: 'run',
   version: 1,
@@ -50,7 +50,7 @@ export const run = defineActor({
   done: ({ over }) => over,
   belongsTo: ({ parent }, { tenant }) => (parent === null ? null : `run/${tenant}/${parent}`),
 });
-/** The same, which is nothing without its run. */
+/** The same, for an actor that depends on its run. */
 export const part = defineActor({
   ...run,
   kind: 'part',
@@ -63,8 +63,8 @@ const DAY_MS = 24 * HOUR_MS;
 const LARGE_CHARS = 100 * 1_024;
 
 /**
- * What a node promises about what it removes, over any set of adapters. In a normal run each `nth` promise, where other
- * adapters show all of them.
+ * The promises of a node about removal, over any set of adapters. In a normal run every `nth` promise, where other adapters
+ * show all of them.
  */
 export function retentionContract(
   name: string,
@@ -156,7 +156,7 @@ export function retentionContract(
       return address;
     };
     const ended = async (given: Parameters<typeof begun>[0] = {}): Promise<Address> => ends(await begun(given));
-    /** Every place where something of an actor may be. */
+    /** Every place with possible data of an actor. */
     const tracesOf = async (address: Address): Promise<string[]> => {
       const { tenant, kind, id } = parseAddress(address);
       const { documents, store } = ports;

@@ -50,7 +50,7 @@ const refused =
     return true;
   };
 
-/** What encrypted secrets promise over a store. `make` returns an open store of its own. */
+/** The promises of encrypted secrets over a store. `make` returns an open, separate store. */
 export function secretsContract(
   name: string,
   make: () => Promise<{ readonly documents: Documents; stop(): Promise<void> }>,

@@ -15,7 +15,7 @@ import { counter, job, workEffect } from '../support/actors.ts';
 import { seeded } from '../support/faulty-store.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** A store whose way to it is bad and which may go back, as a suite of histories needs it. */
+/** A store behind an unreliable connection that may return to an older state, as a suite of histories needs it. */
 export interface HistoryStores {
   readonly documents: Documents;
   readonly blobs: Blobs;
@@ -55,9 +55,9 @@ function seedsOf(usual: number): number[] {
 }
 
 /**
- * Histories of a kernel over a store that calls reach twice, late or without an answer, that gives leases to others and
- * goes back; then silence. Nothing more is asked, and everything that was acknowledged and kept is handled, once; all
- * mailboxes are read to their tails, all timers have fired, all effects have ended. Any store may be put under it.
+ * Histories of a kernel over a store that receives calls twice, late or without an answer, that gives leases to others and
+ * returns to older states; then silence. Without further calls everything that was acknowledged and kept is handled, once; all
+ * mailboxes are read to their end, all timers have fired, all effects have ended. Works with any store.
  */
 export function storeHistories(name: string, make: (random: () => number) => Promise<HistoryStores>, usual: number) {
   for (const seed of seedsOf(usual)) {
@@ -73,7 +73,7 @@ export function storeHistories(name: string, make: (random: () => number) => Pro
   }
 }
 
-/** One process that serves; with a store of its own. */
+/** One process that serves, with its own store. */
 async function startNode(stores: HistoryStores, warnings: string[]) {
   const store = await stores.open();
   const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
@@ -115,7 +115,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
   /** No one asks for anything any more. */
   let silent = false;
   const pick = (below: number): number => Math.floor(random() * below);
-  /** Asks, under one id again and again or once without; answers whether it was acknowledged. */
+  /** Repeats an ask under one id, or makes it once without; returns whether it was acknowledged. */
   const insist = async (to: Address, type: string, payload: Json): Promise<boolean> => {
     const named = random() < 0.5 ? { messageId: randomUUID() } : {};
     while (!silent) {
@@ -213,7 +213,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
   }
 }
 
-/** Nothing is asked: what is in the store comes to its end by itself. */
+/** Waits without calls until everything in the store has been handled. */
 async function quiet(stores: HistoryStores, runtime: Runtime): Promise<void> {
   const store = stores.direct();
   await waitUntil('the node reaches its store', () =>

@@ -29,7 +29,7 @@ export type MakeStore = () => Promise<StoreUnderTest>;
 
 type Change = Partial<Omit<Commit, 'lease' | 'after' | 'upTo'>>;
 
-/** What the tests of the contract share: fresh partitions, short ways to append, lease and commit. */
+/** Helpers for the tests of the contract: fresh partitions, and short forms of append, lease and commit. */
 export class StoreDriver {
   store: ActorStore;
   readonly #under: StoreUnderTest;
@@ -174,7 +174,7 @@ export function at<T>(list: readonly T[], index: number): T {
   return value;
 }
 
-/** Polls a condition; fails saying what never came true. */
+/** Polls a condition; the failure names the condition. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>, withinMs = 30_000) {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {

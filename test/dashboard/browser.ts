@@ -12,8 +12,8 @@ export { browserMissing };
 const CHROMIUM = '/usr/bin/chromium';
 
 /**
- * Chromium ends all requests when the machine gets or loses a network, as it does while other tests start containers. A
- * page must ride that out, as it rides out a node that does not answer.
+ * Chromium ends all requests when the machine gets or loses a network, as happens when other tests start containers. A page
+ * must survive that, as it survives a node that does not answer.
  */
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED';
 
@@ -46,7 +46,7 @@ async function close(): Promise<void> {
   await browser?.close();
 }
 
-/** A Chromium whose pages note everything that must not happen on a page of the dashboard. Files of one batch share it. */
+/** A Chromium whose pages record everything that must not happen on a page of the dashboard. Files of one batch share it. */
 export class DashboardBrowser implements AsyncDisposable {
   readonly #browser: Browser;
   readonly #axe: string;
@@ -90,7 +90,7 @@ export class DashboardBrowser implements AsyncDisposable {
   }
 }
 
-/** One tab, with what it complained of. */
+/** One tab, with its errors. */
 export class DashboardPage implements AsyncDisposable {
   readonly page: Page;
   /** Errors of scripts and the console (violations of the page's policy among them), and requests to other origins. */

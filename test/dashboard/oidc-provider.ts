@@ -1,5 +1,5 @@
 /**
- * A small OpenID Connect provider on loopback, as a process of its own: discovery, a page to log in, code flow with PKCE (S256),
+ * A small OpenID Connect provider on loopback, as a separate process: discovery, a page to log in, code flow with PKCE (S256),
  * ID tokens and access tokens as JSON Web Tokens. Each realm is an issuer, and each user has a role. It prints its address.
  */
 import { createHash, randomUUID } from 'node:crypto';

@@ -203,13 +203,13 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { page } = tab;
     page.setDefaultTimeout(60_000);
     const steps: Readonly<Record<string, () => Promise<unknown>>> = {
-      'Read why': async () => {
+      'Read the reason': async () => {
         await page.goto(`${node.url}/runs/execution/${id}`);
         await page.getByRole('region', { name: 'Why it ended so' }).waitFor();
       },
       'Look at its time': () =>
         page.getByRole('region', { name: 'Timeline' }).getByText('model.generate').first().waitFor(),
-      'See what it was given': async () => {
+      'Read its input': async () => {
         await page.getByRole('link', { name: 'Input', exact: true }).click();
         await page.getByRole('region', { name: 'Input' }).getByText('write').first().waitFor();
       },

@@ -24,7 +24,7 @@ export function shows(file: string, title: string): boolean {
   return hasTitle(file, title) || readFileSync(file, 'utf8').includes(`what: '${title}'`);
 }
 
-/** What a row names that is not there; a row without a test is wrong too. */
+/** Names in a row that do not exist; a row without a test is wrong too. */
 export function wrongIn({ line, where, shown }: ConformanceRow): string[] {
   const file = join('docs/conformance', /\(([^)]+)\)/.exec(where)?.[1] ?? '');
   const named = [...shown.matchAll(/\[“([^”]+)”\]\(([^)]+)\)/g)];

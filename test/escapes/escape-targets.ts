@@ -26,7 +26,7 @@ export const MARK = String(3_000_000_000 + Math.trunc(Math.random() * 1_000_000_
 
 const WILD = join(import.meta.dirname, '..', 'effects', 'mcp', 'servers', 'wild.ts');
 
-/** Answer to a call, in the words of all doors. */
+/** Answer to a call, in the form that all transports share. */
 export interface Said extends Answered {
   /** What is before the first colon of an error: `PathTraversalAttempt`; else the reason of a refusal, or ''. */
   readonly code: string;
@@ -35,7 +35,7 @@ export interface Said extends Answered {
   readonly said: string;
 }
 
-/** A started node with an agent that has all tools, an attested stranger that calls them, and things that must not be touched. */
+/** A started node with an agent that has all tools, an attested agent that calls them, and objects that must not be reached. */
 export interface EscapeTargets extends AsyncDisposable {
   readonly scene: EscapeNode;
   readonly node: ProductNode;
@@ -182,7 +182,7 @@ async function found(top: string, name: string): Promise<string> {
   return entry.parentPath;
 }
 
-/** Nothing of what must not be seen is in it. */
+/** Checks that no secret is in the answer. */
 export function assertHarmless({ text, said }: Pick<Said, 'text' | 'said'>, ...more: readonly string[]): void {
   for (const secret of [SENTINEL, NODE_SECRET, ...more]) {
     assert.ok(

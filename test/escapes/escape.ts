@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import type { EscapeTargets } from './escape-targets.ts';
 
-/** One attempt to get out, end to end through a started node. It passes when it was refused or bounded. */
+/** One attempt to escape, end to end through a started node. It passes when it was refused or bounded. */
 export interface Escape {
   readonly title: string;
   readonly kind: Kind;
@@ -9,10 +9,10 @@ export interface Escape {
   attempt(at: EscapeTargets): Promise<void>;
 }
 
-/** No one knows what would have become of the attempt. */
+/** The result of the attempt is unknown. */
 export class NotMade extends Error {}
 
-/** Makes the attempt. One that cannot be made here has not passed: it is skipped, loudly, and with CI=true has failed. */
+/** Makes the attempt. One that is impossible here is skipped with a notice, and fails with CI=true. */
 export async function make(row: Escape, at: EscapeTargets, test: Pick<TestContext, 'skip'>): Promise<void> {
   try {
     await row.attempt(at);

@@ -24,7 +24,7 @@ describe('examples with containers, on a node and a Podman of their own', NEEDS_
   });
   after(() => opened.disposeAsync());
 
-  /** The first blackboard of each example and input, to compare a later run with. */
+  /** The first blackboard of each example and input, for comparison with a later run. */
   const kept = new Map<string, Readonly<Record<string, unknown>>>();
   const keyOf = (name: string, start: object): string => JSON.stringify([name, { by: 'run', ...start }]);
   const run = async (name: string, start: Partial<Start & { by: 'run' }> = {}) => {

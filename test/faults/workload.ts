@@ -5,7 +5,7 @@ import { defineEffect, type EffectHandler, EffectResult } from '../../runtime/ef
 import { step, steps } from '../chaos/steps.ts';
 import { ticker } from '../chaos/ticker.ts';
 
-/** Goes off some time after it was set, and counts how often. */
+/** Fires some time after it was set, and counts how often. */
 export const alarm = defineActor({
   kind: 'alarm',
   version: 1,
@@ -39,7 +39,7 @@ const spin = defineEffect({
   },
 });
 
-/** Keeps the event loop of its node busy: in a turn, which another node would run again, or in an effect, which none does. */
+/** Blocks the event loop of its node: in a turn, which another node would repeat, or in an effect, which is not repeated. */
 export const spinner = defineActor({
   kind: 'spinner',
   version: 1,
@@ -62,6 +62,6 @@ export const spinner = defineActor({
   },
 });
 
-/** What the nodes of these tests serve beside the product's own. */
+/** Actors that the nodes of these tests serve besides the product's own. */
 export const actors: readonly ActorDefinition[] = [ticker, steps, alarm, spinner];
 export const effects: readonly EffectHandler[] = [step, spin];

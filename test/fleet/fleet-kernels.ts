@@ -13,7 +13,7 @@ import { counter, job } from '../support/actors.ts';
 import { type Kernel, openKernels } from '../support/kernels.ts';
 import { scriptedSettings } from '../support/scripted-settings.ts';
 
-/** The counter of the kernel's tests, in a kind that may live away from home. */
+/** The counter of the kernel's tests, in a kind that may live outside of its home partition. */
 export const traveller = defineActor({ ...counter, kind: 'traveller', placed: true });
 
 /** A kernel, and what a transport would call. */
@@ -25,7 +25,7 @@ export interface FleetKernels extends AsyncDisposable {
   node(name: string, info?: Partial<MemberInfo>, effects?: readonly EffectHandler[]): Promise<FleetNode>;
 }
 
-/** Several kernels with executions and a scripted model, and the leases of a node as it is delivered. */
+/** Several kernels with executions and a scripted model, and the default leases of a node. */
 export async function openFleetKernels(): Promise<FleetKernels> {
   const kernels = await openKernels();
   const { llm_providers, llm_selection } = scriptedSettings(new URL('./script.yaml', import.meta.url));

@@ -1,6 +1,6 @@
 import type { ActorDefinition } from '../../runtime/define-actor.ts';
 
-/** A change of one line in a handler: a call of `turn` that is left out or made differently, or a state not returned. */
+/** A change of one line in a handler: a call of `turn` that is dropped or changed, or a state that is not returned. */
 export interface HandlerChange {
   readonly name: string;
   /** The part of a turn in which it shows. */

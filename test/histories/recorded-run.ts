@@ -8,7 +8,7 @@ import { asObject, type ExampleClient } from '../support/workflow-examples-run.t
 /** The kinds of actors as they are now, under the settings of a recording. */
 export const actorsNow = ({ head }: Recording) => productActors(TurnSettings.parse(head.settings));
 
-/** The recording of a run that has ended, or waits, as soon as the ledger has all of it. */
+/** The recording of a run that has ended, or waits, once the ledger has all of it. */
 export function recordedRun(
   client: ExampleClient,
   run: string,

@@ -1,8 +1,8 @@
 import type { ModelTurn, RecordedCall } from '../support/model-server.ts';
 
 /**
- * The agents that run while nodes are killed. What the model says and what the programs do depends on the execution's
- * key and the iteration only, so every execution of an agent ends the same way unless something is lost or repeated.
+ * The agents that run while nodes are killed. The answers of the model and the actions of the programs depend only on the
+ * execution's key and the iteration, so every execution of an agent ends the same way unless something is lost or repeated.
  */
 export interface KillAgent {
   readonly name: string;
@@ -114,7 +114,7 @@ export function modelTurn(call: RecordedCall): ModelTurn {
   return { chunks: textOf(agent, key, iteration), delayMs, usage: { input: 7, output: 11 } };
 }
 
-/** What the node is configured with: the model server behind alias `default`, and `spec.runtime`. */
+/** Configuration of the node: the model server behind alias `default`, and `spec.runtime`. */
 export const nodeConfig = (modelUrl: string, runtime: object = {}): string => `apiVersion: svc.dev/v1
 kind: NodeConfig
 spec:

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeProcess } from '../support/node-process.ts';
 import type { KillAgent } from './agents.ts';
 
-/** What `GET /v1/executions/{id}` says of an ended execution. */
+/** Answer of `GET /v1/executions/{id}` for an ended execution. */
 export interface FinalStatus {
   readonly status: string;
   readonly iteration_count: number;
@@ -22,8 +22,8 @@ export interface FinalStatus {
 const AGAIN_MS = 10;
 
 /**
- * Cancels it, however often the node dies under the call: 409 says that an earlier try did, or that it had ended. False:
- * no try came in time, the execution had completed.
+ * Cancels it, repeating the call while nodes die: 409 means that an earlier attempt succeeded, or that it had ended. False: no
+ * attempt came in time, the execution had completed.
  */
 export async function cancel(node: Pick<NodeProcess, 'url'>, id: string, signal: AbortSignal): Promise<boolean> {
   const answer = await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, [409]);
@@ -67,7 +67,7 @@ export async function deploy(
   return textField(await untilAnswered(node, '/v1/agents', init, signal), 'agent_id');
 }
 
-/** Starts one execution, however often the node dies under the call: the key makes the repeat harmless. */
+/** Starts one execution, repeating the call while nodes die: the key makes the repeat harmless. */
 export async function start(
   node: Pick<NodeProcess, 'url'>,
   agentId: string,

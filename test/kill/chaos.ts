@@ -22,7 +22,7 @@ export interface ChaosOptions {
   readonly atATime: number;
 }
 
-/** One execution from its start to its end as the outside saw it. */
+/** One execution from its start to its end, as a client saw it. */
 export interface ExecutionSeen {
   readonly agent: KillAgent;
   readonly key: string;
@@ -33,7 +33,7 @@ export interface ExecutionSeen {
   readonly cancelledAtMs: number | null;
 }
 
-/** What happened, for the checks and the figures. */
+/** Results for the checks and the figures. */
 export interface ChaosOutcome {
   /** Unkilled executions, one of each agent. */
   readonly baseline: ReadonlyMap<string, ExecutionSeen>;
@@ -55,7 +55,7 @@ export interface ChaosOutcome {
   readonly log: string;
 }
 
-/** Runs executions of all agents while it kills the node again and again; answers what came of it. */
+/** Runs executions of all agents while the node is killed repeatedly; returns the results. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
   const surroundings = await openSurroundings(options.kind);
   try {

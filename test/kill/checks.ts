@@ -7,7 +7,7 @@ import { grammarFault, transcriptOf } from './transcript.ts';
 /** A call that was about to be made when the cancel was committed. */
 const CANCEL_REACHES_MS = 1_000;
 
-/** What the checks counted on their way. */
+/** Figures of the checks. */
 export interface Counts {
   /** Model calls made again because the node died before the result was recorded. */
   readonly repeatedCalls: number;

@@ -15,7 +15,7 @@ export interface FollowerParts {
   readonly signal: AbortSignal;
 }
 
-/** What a client of an event stream saw of one execution over all its connections. */
+/** Events of one execution that a client received over all its connections. */
 export interface Followed {
   readonly events: readonly SeenEvent[];
   /** Connections that brought at least one event. */
@@ -25,8 +25,8 @@ export interface Followed {
 const AGAIN_MS = 10;
 
 /**
- * A client as the specification has it: follows `/stream`, comes back with Last-Event-ID after each break, ends at 204
- * or behind the last event. It trusts nothing: ids must go on by one, whatever connection brings them.
+ * A client that follows the specification: it follows `/stream`, reconnects with Last-Event-ID after each break, and ends at
+ * 204 or after the last event. It checks that ids increase by one over all connections.
  */
 export async function followExecution(id: string, parts: FollowerParts): Promise<Followed> {
   const events: SeenEvent[] = [];

@@ -35,7 +35,7 @@ export interface KillPlan {
   readonly settleMs?: number;
 }
 
-/** kill -9 at random moments, and started again at once. Answers how many kills came before the node listened. */
+/** kill -9 at random moments, each followed by an immediate start. Returns the number of kills before the node listened. */
 export async function killAgainAndAgain(
   node: NodeProcess,
   { kills, longer = 1, settleMs = SETTLE_MS }: KillPlan,

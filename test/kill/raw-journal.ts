@@ -32,8 +32,8 @@ const KEYS_EVERY_MS = 120;
 const AT_ONCE = '1000';
 
 /**
- * Reads the mailboxes and journals of a Redis while nodes use it, with commands and a parser of its own: nothing of the
- * product stands between the streams and the checks. An entry stays in its stream until the ledger has it.
+ * Reads the mailboxes and journals of a Redis while nodes use it, with its own commands and parser, so that the checks use no
+ * code of the product. An entry stays in its stream until the ledger has it.
  */
 export class JournalFollower {
   readonly #redis: Redis;

@@ -70,8 +70,7 @@ export async function readRawMongo(uri: string, journal: RawJournal): Promise<Ra
 }
 
 /**
- * Reads the ledger of a stopped node from its SQLite files, with a parser of its own: nothing of the product stands
- * between the rows and the checks.
+ * Reads the ledger of a stopped node from its SQLite files, with its own parser, so that the checks use no code of the product.
  */
 export function readRawLedger(directory: string): RawLedger {
   const documents = new DatabaseSync(join(directory, 'documents.db'), { readOnly: true });

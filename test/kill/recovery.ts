@@ -1,4 +1,4 @@
-/** Times from a kill to the events behind it. */
+/** Times from a kill to the events after it. */
 export class RecoveryTimes {
   readonly #first: number[] = [];
   readonly #each: number[] = [];

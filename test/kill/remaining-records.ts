@@ -3,7 +3,7 @@ import { addressOf, partitionOf, partitionsOf } from '../../runtime/address.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
 import type { NodeProcess } from '../support/node-process.ts';
 
-/** What ended executions left in the actor store; they live in the documents from then on (K8). */
+/** Records of ended executions that are left in the actor store; they belong in the documents from then on (K8). */
 export interface Left {
   readonly effects: number;
   readonly records: number;
@@ -32,7 +32,7 @@ export const NOTHING_LEFT: Left = { effects: 0, records: 0, lines: 0 };
 /** A node that stops waits 5 s for slow documents and leaves the rest to the next holder: so many of them may follow. */
 const FURTHER_LIVES = 5;
 
-/** Stops the node and looks; while something is left it is started and stopped again, as an operator would. */
+/** Stops the node and reads the store; while records are left it is restarted and stopped again, as an operator would. */
 export async function leftAtLast(node: NodeProcess, look: () => Promise<Left>): Promise<Left> {
   for (let life = 0; ; life += 1) {
     await node.kill('SIGTERM');

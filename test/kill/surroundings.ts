@@ -15,7 +15,7 @@ export interface ModelCallSeen {
   readonly atMs: number;
 }
 
-/** All that outlives the node: its stores, the model server, the agents' program and what it wrote. */
+/** Everything that outlives the node: its stores, the model server, the agents' program and its output. */
 export interface Surroundings {
   readonly node: NodeProcess;
   /** Where the actor store is, for looks while the node runs. */

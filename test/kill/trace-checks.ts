@@ -21,8 +21,8 @@ export interface TraceFigures {
 const MOST_TOLD = 100;
 
 /**
- * Compares the ledger with what was appended, and its traces with what a trace is: one graph a client call without an
- * orphan, each message once.
+ * Compares the ledger with the appended messages, and its traces with the definition of a trace: one graph for each client call
+ * without orphans, and each message once.
  */
 export function checkTraces({ deliveries: rows, appended = new Map(), journal }: RawLedger): TraceFigures {
   const broken: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * npm run traces:check [-- RUNS] [--store redis]: random runs of all kinds under kills and lost answers, 1,000 by
- * default, and the raw ledger compared with what was appended. SVC_SEED repeats a run's choices. Ends with code 1 when
- * something is broken.
+ * npm run traces:check [-- RUNS] [--store redis]: random runs of all kinds under kills and lost answers, 1,000 by default, and
+ * a comparison of the raw ledger with the appended messages. SVC_SEED repeats a run's choices. Ends with code 1 for any
+ * difference.
  */
 import { parseArgs } from 'node:util';
 import { seedOf } from './random.ts';

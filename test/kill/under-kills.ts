@@ -3,8 +3,8 @@ import type { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /**
- * Clients in lanes: each runs one kind after the other while the killer goes on. The first failure ends the rest, by
- * `abort`. Answers what was run, and what the killer says.
+ * Clients in lanes: each runs one kind after the other while nodes are killed. The first failure ends the rest, by `abort`.
+ * Returns the runs, and the result of the killer.
  */
 export async function workUnderKills<Kind, Seen, Killed>(parts: {
   readonly atATime: number;
@@ -36,7 +36,7 @@ export async function workUnderKills<Kind, Seen, Killed>(parts: {
   return { seen: seen.flat(), killed };
 }
 
-/** A failure says the seed of the run and what the node logged last. */
+/** Adds to a failure the seed of the run and the last log lines of the node. */
 export async function explained<T>(node: NodeProcess, seed: number, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -48,7 +48,7 @@ export async function explained<T>(node: NodeProcess, seed: number, work: Promis
   }
 }
 
-/** What is still there when nothing is, or when waiting for that is over. */
+/** The remaining entries when the time to wait is over; empty when there are none. */
 export async function untilEmpty(look: () => Promise<string[]>, timeoutMs: number): Promise<string[]> {
   const isEmpty = async () => (await look()).length === 0;
   await waitUntil('nothing to be left', isEmpty, timeoutMs).catch(() => {});

@@ -7,7 +7,7 @@ import { ToolingExecution, tooled } from './tooled.ts';
 export const PROGRAM = { advanced: { bootstrap_path: './agent.sh' }, runtime: { isolation: 'process' } };
 export const DOCKER = { runtime: { isolation: 'docker', image: 'ghcr.io/acme/agent:1' } };
 
-/** An execution whose loop is asked for by a program, or by what runs in its container. */
+/** An execution whose loop is started by a program, or by the bootstrap in its container. */
 export class Bootstrapped extends ToolingExecution {
   static of(spec: JsonObject): Bootstrapped {
     const driven = new Bootstrapped();
@@ -35,7 +35,7 @@ export class Bootstrapped extends ToolingExecution {
     return this.view.status === 'running' ? this.view.current.loop?.phase : undefined;
   }
 
-  /** What the program, or the container, came to. */
+  /** The result of the program, or of the container. */
   programEnds(outcome: Json): DrivenTurn {
     const effectId = this.view.status === 'running' ? this.view.current.effect_id : 'none';
     return this.send('ProgramEnded', { effectId, kind: 'program.run', attempt: 1, outcome }, 'effect');

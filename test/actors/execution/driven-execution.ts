@@ -8,7 +8,7 @@ import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-dri
 export const EXECUTION_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a01';
 export const AGENT_ID = '9b1d6c1e-52a4-4a5e-8a55-6f1f0c2b7e02';
 
-/** A manifest with the given parts of `spec` laid over a small agent that talks to the model. */
+/** A manifest with the given parts of `spec` over those of a small agent that uses the model. */
 export function manifestOf(spec: JsonObject = {}, annotations: Record<string, string> = {}): AgentManifest {
   return AgentManifestSchema.parse({
     apiVersion: 'svc.dev/v1',
@@ -18,7 +18,7 @@ export function manifestOf(spec: JsonObject = {}, annotations: Record<string, st
   });
 }
 
-/** A manifest that an older version accepted: its template goes past today's schema. */
+/** A manifest that an older version accepted: its template exceeds the present schema. */
 export function templateOf(prompt_template: string): AgentManifest {
   const manifest = manifestOf();
   return { ...manifest, spec: { ...manifest.spec, task: { ...manifest.spec.task, prompt_template } } };
@@ -34,7 +34,7 @@ export function programOf(execution: JsonObject = {}, annotations: Record<string
 
 const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
-/** An execution driven through pure turns, with the words its tests use. */
+/** An execution driven through pure turns, with helpers for its tests. */
 export class DrivenExecution extends ActorDriver {
   constructor(definition: ActorDefinition = execution) {
     super(definition, 'acme', EXECUTION_ID);
@@ -45,7 +45,7 @@ export class DrivenExecution extends ActorDriver {
     return this.send('Start', { ...base, ...extra });
   }
 
-  /** Id of the effect that is waited for; the last one when none is. */
+  /** Id of the awaited effect; the last one when none is awaited. */
   get effectId(): string {
     const id = [...this.effects.keys()].at(-1);
     if (id === undefined) throw new Error('no effect was asked for');

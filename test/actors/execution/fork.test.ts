@@ -13,7 +13,7 @@ const FORK_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a99';
 
 const ACTORS = ['judge-panel', 'approval'];
 
-/** A fork of an execution as it is now, before it got anything more. */
+/** A fork of an execution in its present state, before it gets further messages. */
 function forkOf(original: Bootstrapped, extra: JsonObject = {}): { fork: ActorDriver; turn: DrivenTurn } {
   const ends = original.turns.flatMap(({ sends }) => sends);
   const fork = new ActorDriver(execution, 'acme', FORK_ID);

@@ -23,7 +23,7 @@ export interface Said {
   readonly reasoning?: string;
 }
 
-/** An execution whose judges are words of the test. */
+/** An execution whose judges answer as the test says. */
 export class JudgedExecution extends DrivenExecution {
   constructor() {
     super();
@@ -46,13 +46,13 @@ export class JudgedExecution extends DrivenExecution {
     return last;
   }
 
-  /** Texts that models were asked, oldest first. */
+  /** Prompts of models that judged, oldest first. */
   get prompts(): string[] {
     const texts = this.turns.flatMap(({ effects }) => effects.map(({ request }) => JSON.stringify(request.input)));
     return texts.map((text) => JSON.parse(text).messages[0].content);
   }
 
-  /** The panel's word, with the consensus given and the judges as they are. */
+  /** The panel's outcome, with the given consensus and its judges. */
   verdict(consensus: Said, judges: readonly Said[] = [consensus], panel: Convene = this.panel): DrivenTurn {
     const { score, confidence = 1 } = consensus;
     const results = judges.map((judge, at) => ({
@@ -69,7 +69,7 @@ export class JudgedExecution extends DrivenExecution {
     });
   }
 
-  /** `code`: why asking again is useless. */
+  /** `code`: set when asking again cannot help. */
   noVerdict(error: string, panel: Convene = this.panel, code?: string): DrivenTurn {
     return this.word(panel, { status: 'failed', error, ...(code === undefined ? {} : { code }) });
   }
@@ -83,7 +83,7 @@ export class JudgedExecution extends DrivenExecution {
     return this.send('PanelWord', JSON.parse(JSON.stringify(word)), 'actor');
   }
 
-  /** What the model that was asked as a judge came to. */
+  /** The answer of the model that was asked to judge. */
   judged(outcome: Json, effectId = this.effectId): DrivenTurn {
     return this.send('ModelJudged', { effectId, kind: 'model.generate', attempt: 1, outcome }, 'effect');
   }

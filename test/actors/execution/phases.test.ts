@@ -104,7 +104,7 @@ const CARRY_NO_ID: readonly string[] = [
 const isNothing = ({ events, effects, sends, cancelled }: DrivenTurn): boolean =>
   [events, effects, sends, cancelled].every(({ length }) => length === 0);
 
-/** What a message with this id makes of an execution that has gone this way. */
+/** The effect of a message with this id on an execution at this stage. */
 function sent(way: () => Bootstrapped, message: MessageName, id: string) {
   const driven = way();
   const before = JSON.stringify(driven.state);
@@ -112,7 +112,7 @@ function sent(way: () => Bootstrapped, message: MessageName, id: string) {
   return { turn, changed: JSON.stringify(driven.state) !== before || !isNothing(turn) };
 }
 
-/** Ids of everything that was ever asked, awaited or not, and one of nothing. */
+/** Ids of all requests, awaited or not, and one that was never used. */
 function idsOf(driven: Bootstrapped): string[] {
   const effects = driven.turns.flatMap((turn) => turn.effects.map(({ id }) => id));
   const panels = driven.panels.map(({ panel_id }) => panel_id);
@@ -159,7 +159,7 @@ test('README.md shows the table', () => {
 
 const Stored = z.object({ name: z.string(), state: z.custom<JsonObject>() });
 
-/** States that version 3 wrote before phases had a name, one way a line. It stored no trace. */
+/** States that version 3 wrote before phases had a name, one path for each line. It stored no trace. */
 const stored = readFileSync(`${import.meta.dirname}/stored-states.jsonl`, 'utf8')
   .trim()
   .split('\n')

@@ -6,7 +6,7 @@ import { read, run, tooled, write } from './tooled.ts';
 
 const LEARNING = { mode: 'iterative', max_iterations: 3, memory: true, validation: [DIGITS] };
 
-/** An execution of an agent without tools whose result these validators look at. */
+/** An execution of an agent without tools whose result these validators check. */
 function judged(validation: Json, execution: JsonObject = {}): Bootstrapped {
   const driven = new Bootstrapped();
   driven.start(judgedBy(validation, execution));
@@ -26,7 +26,7 @@ function granted(execution: JsonObject = {}): Bootstrapped {
   return driven;
 }
 
-/** A program that asks over the gateway. */
+/** A program that uses the gateway. */
 function asking(spec: JsonObject = PROGRAM): Bootstrapped {
   const driven = Bootstrapped.of(spec);
   driven.generate();
@@ -46,7 +46,7 @@ function querying(): Bootstrapped {
   return driven;
 }
 
-/** Ways to every place that a message may find an execution in, by messages alone. */
+/** Paths to every stage at which a message may find an execution, by messages alone. */
 export const WAYS: Readonly<Record<string, () => Bootstrapped>> = {
   pending: () => new Bootstrapped(),
   'asks the model': () => judged([]),

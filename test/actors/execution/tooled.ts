@@ -15,7 +15,7 @@ const offer = (name: string, more: Partial<ToolOffer> = {}): ToolOffer => ({
   ...{ source: 'builtin', skip_judge: false, mode: 'once', reads: false, runs: 'node', ...more },
 });
 
-/** fs.read reads, fs.write writes, cmd.run runs where the agent runs. */
+/** fs.read reads, fs.write writes, cmd.run runs in the agent's environment. */
 export const GRANT: ToolGrant = {
   ...{ security_context: 'svc-system-agent-runtime', deny_list: [], capabilities: [] },
   ...{ manifest: [], network: null, filesystem: null },
@@ -26,7 +26,7 @@ export const GRANT: ToolGrant = {
   ],
 };
 
-/** Allows what is offered; `bad` among the arguments is refused by name. */
+/** Allows all offered tools; `bad` among the arguments is refused by name. */
 export const policy: ToolPolicy = {
   decide(grant, call) {
     const found = grant.tools.find(({ name }) => name === call.name);
@@ -68,7 +68,7 @@ export class ToolingExecution extends DrivenExecution {
     this.identity = ada;
   }
 
-  /** Begun and granted: it waits for its model. */
+  /** Started and granted: it waits for its model. */
   static begun(spec: JsonObject = {}): ToolingExecution {
     const driven = new ToolingExecution();
     driven.start(tooled(spec));
@@ -156,13 +156,13 @@ export class ToolingExecution extends DrivenExecution {
     return this.send('PanelWord', JSON.parse(JSON.stringify(word)), 'actor');
   }
 
-  /** What the model was given in its last round. */
+  /** Input of the model in its last round. */
   get conversation(): JsonObject[] {
     const { messages } = this.last('model.generate').request.input;
     return JSON.parse(JSON.stringify(messages));
   }
 
-  /** Tool answers of the last turn, as the model is given them. */
+  /** Tool answers of the last turn, in the form that the model gets. */
   get told(): string[] {
     const lastTurn = this.conversation.findLastIndex(({ role }) => role === 'assistant');
     return this.conversation.slice(lastTurn + 1).map(({ content }) => String(content));

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../runtime/json.ts';
 
 const BUDGET_MS = 5_000;
 
-/** The complaint about an output, or null. Fails when it takes long: a turn must not be held up. */
+/** The complaint about an output, or null. Fails when the check takes too long, since it would block a turn. */
 function complaint(validator: ResultValidator, stdout: string, extra: { stderr?: string; exit_code?: number } = {}) {
   const from = performance.now();
   const verdicts = validate([validator], { stdout, stderr: extra.stderr ?? '', exit_code: extra.exit_code ?? 0 });

@@ -16,7 +16,7 @@ export const ada: Identity = {
   tier: 'pro',
 };
 
-/** What a judge writes when it does as it is told. */
+/** A valid output of a judge. */
 export const written = (score: number, confidence = 1, more: JsonObject = {}): string =>
   JSON.stringify({ score, confidence, reasoning: 'It does what was asked.', ...more });
 
@@ -31,7 +31,7 @@ export interface Asked {
   readonly rules?: number;
 }
 
-/** A panel driven through pure turns, with the words its tests use. Judges are agents `judge-0`, `judge-1` … */
+/** A panel driven through pure turns, with helpers for its tests. Judges are agents `judge-0`, `judge-1` … */
 export class DrivenPanel extends ActorDriver {
   constructor() {
     super(judgePanel, 'acme', PANEL_ID);
@@ -126,13 +126,13 @@ export class DrivenPanel extends ActorDriver {
     return this.events.filter((event) => event.name === name).map(({ payload }) => toJson(payload));
   }
 
-  /** Messages to others, all turns together. */
+  /** Messages to other actors, from all turns. */
   sent(type: string): { readonly to: string; readonly payload: Json }[] {
     const sends = this.turns.flatMap((turn) => turn.sends);
     return sends.filter((message) => message.type === type).map(({ to, payload }) => ({ to, payload }));
   }
 
-  /** Effects ever asked for. */
+  /** All requested effects. */
   get asked() {
     return this.turns.flatMap((turn) => turn.effects);
   }

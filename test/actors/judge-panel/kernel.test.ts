@@ -10,7 +10,7 @@ import { ruleOf } from './rules.ts';
 
 const SCORES: Readonly<Record<string, number>> = { strict: 0.6, kind: 0.9, fair: 0.75 };
 
-/** Each judge says its own, whatever it is asked. */
+/** Each judge has its own answer, whatever the question. */
 const says: Says = (prompt) => {
   const name = /I am (\w+)\./.exec(prompt)?.[1] ?? '';
   const score = SCORES[name];

@@ -13,7 +13,7 @@ import { createJudgePanelApi } from '../../../usecases/judge-panels.ts';
 import { startOnce } from '../../../usecases/starts/start-execution.ts';
 import { type KernelNodeOptions, startKernelNode } from '../../support/kernel-node.ts';
 
-/** What a judge's model writes; `hang` waits until it is stopped. */
+/** Output of a judge's model; `hang` waits until it is stopped. */
 export type Says = (prompt: string) => string | 'hang';
 
 const Prompt = z.looseObject({ messages: z.array(z.looseObject({ content: z.string() })) });

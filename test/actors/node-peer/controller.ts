@@ -28,7 +28,7 @@ export const NOTHING: Capabilities = {
 export const apiOver = (client: Runtime['client']): NodePeerApi =>
   createNodePeerApi({ client, random: systemRandom, randomBytes });
 
-/** A controller on SQLite files, as the product has it. */
+/** A controller on SQLite files, as in the product. */
 export async function startController(dataDir: string, intervals: Parameters<typeof nodeActors>[0] = {}) {
   const warn = (message: string, error: unknown): void => assert.fail(`${message}: ${String(error)}`);
   const stores = await openStores({ dataDir, warn });
@@ -51,7 +51,7 @@ export async function startController(dataDir: string, intervals: Parameters<typ
   };
 }
 
-/** A node's own key, as a stranger's worker would make it. */
+/** A node's own key, made in the way of a third-party worker. */
 export interface NodeKey {
   readonly pem: string;
   readonly privateKey: KeyObject;
@@ -65,7 +65,7 @@ export function nodeKey(): NodeKey {
 export const signNonce = (key: NodeKey, nonce: string): Uint8Array =>
   sign(null, Buffer.from(nonce, 'utf8'), key.privateKey);
 
-/** Attests and registers a worker, step by step as the wire does. */
+/** Attests and registers a worker with the same steps as over the wire. */
 export async function join(
   peers: NodePeerApi,
   nodeId: string,

@@ -20,7 +20,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { createStimulusApi, type StimulusSettings } from '../../../usecases/stimuli.ts';
 import type { AreaKernel, AreaParts } from '../../transport/rest/area-kernel.ts';
 
-/** What the router agent does: says a text, ends in another way, or stays silent. */
+/** Behaviour of the router agent: it answers a text, ends in another way, or stays silent. */
 export type RouterScript = string | Pick<ExecutionUpdate, 'status' | 'reason'> | 'silent' | 'unknown';
 
 export interface StimulusNodeOptions {

@@ -44,7 +44,7 @@ const LIMITS: Readonly<Record<string, CallLimits>> = { 'slow.one': { max_concurr
 
 const Arguments = z.object({ path: z.unknown().optional() });
 
-/** As the real one decides: name, then arguments. `path` is needed, and `/etc` is out of bounds. */
+/** Decides like the real policy: name, then arguments. `path` is required, and `/etc` is forbidden. */
 export const policy: ToolPolicy = {
   decide({ tools }, call) {
     const found = tools.find(({ name }) => name === call.name);
@@ -129,7 +129,7 @@ export function end(actor: ActorDriver, effect: OpenEffect | undefined, outcome?
   );
 }
 
-/** The chain of what happened so far, with every link checked as an auditor would. */
+/** The chain so far, with every link checked as by an auditor. */
 export function chain(actor: ActorDriver): AuditRecord[] {
   let previous: string | null = null;
   return actor.events.map(({ seq, payload }) => {

@@ -1,8 +1,8 @@
 import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/view.ts';
 /**
- * A node with tool sessions in a process of its own, to be killed; it speaks as `kill-node.ts`. An `ask` of type `Call`
- * is a call through the port. Arguments: the `StoreLocation` as JSON, a file that gets a line for each run of a tool, and
- * what a tool does: `hang` or `answer`.
+ * A node with tool sessions in its own process, to be killed; it uses the protocol of `kill-node.ts`. An `ask` of type `Call`
+ * is a call through the port. Arguments: the `StoreLocation` as JSON, a file that gets a line for each run of a tool, and the
+ * behaviour of the tool: `hang` or `answer`.
  */
 
 import { appendFile } from 'node:fs/promises';

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../actors/workflow/limits.ts';
 import { DrivenWorkflow, manifestOf, toJson } from './driven-workflow.ts';
 import { AGENT, begun, CHILD, CONTAINERS, errorCode, KINDS, record, SYSTEM } from './one-state.ts';
 
-/** Whom a run must tell when it lets go of a state of this kind. */
+/** Actors that a run must cancel when it leaves a state of this kind. */
 const STOPPED: Readonly<Record<string, readonly string[]>> = {
   AGENT: ['execution', 'Cancel'],
   HUMAN: ['approval', 'Withdraw'],

@@ -14,7 +14,7 @@ import { AGENT, begun, CHILD, CONTAINER, CONTAINERS, HUMAN, PANEL, SYSTEM } from
 const volumes = [{ name: 'workspace', mount_path: '/workspace' }];
 const mounts = [{ volume: 'workspace', mount_path: '/w', access_mode: 'read-write' }];
 
-/** What is asked for, whole, against the schema of who is asked. */
+/** Complete requests, against the schema of their receiver. */
 const EFFECTS: readonly (readonly [string, JsonObject, z.ZodType])[] = [
   ['agent.start', { ...AGENT, volumes: mounts }, AgentStartInput],
   ['command.run', { ...SYSTEM, timeout: '30d' }, CommandInput],
@@ -59,7 +59,7 @@ for (const [state, schema] of ACTORS) {
   });
 }
 
-/** A field that the other side does not know would be dropped in silence. */
+/** A field that the receiver does not know would be dropped silently. */
 function fits(schema: z.ZodType, asked: Json): void {
   const taken = schema.parse(asked);
   assert.deepEqual(unknownKeys(asked, taken), []);

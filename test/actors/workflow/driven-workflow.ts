@@ -31,7 +31,7 @@ export function single(state: JsonObject, extra: Parameters<typeof manifestOf>[1
   return manifestOf({ STEP: { transitions: byStatus, ...state }, DONE: pure('ok'), BAD: pure('bad') }, extra);
 }
 
-/** A System state that ends in the turn and notes that it ran. */
+/** A System state that ends in the turn and records that it ran. */
 export const pure = (value: string, transitions: JsonObject[] = []): JsonObject => ({
   kind: 'System',
   command: 'update_blackboard',
@@ -41,7 +41,7 @@ export const pure = (value: string, transitions: JsonObject[] = []): JsonObject 
 
 export const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
-/** A run driven through pure turns, with the words its tests use. */
+/** A run driven through pure turns, with helpers for its tests. */
 export class DrivenWorkflow extends ActorDriver {
   constructor(maxTransitions?: number) {
     super(workflowActor(maxTransitions === undefined ? {} : { maxTransitions }), 'acme', RUN_ID);
@@ -53,7 +53,7 @@ export class DrivenWorkflow extends ActorDriver {
     return this.send('Start', { ...base, ...extra });
   }
 
-  /** The last effect that was asked for and not cancelled. */
+  /** The last effect that was requested and not cancelled. */
   get effect() {
     const effect = [...this.effects.values()].at(-1);
     if (effect === undefined) throw new Error('no effect was asked for');
@@ -81,7 +81,7 @@ export class DrivenWorkflow extends ActorDriver {
     return this.done({ exit_code, stdout: 'out', stderr: 'err', duration_ms: 7, ...extra }, effectId);
   }
 
-  /** Id under which the run asked for an actor: an execution, a child, a panel or an approval. */
+  /** Id under which the run addressed an actor: an execution, a child, a panel or an approval. */
   get awaitedId(): string {
     const { view } = this;
     if (!('awaiting' in view)) throw new Error('the run waits for nothing');
@@ -133,7 +133,7 @@ export class DrivenWorkflow extends ActorDriver {
     return view.status === 'pending' ? null : view.current_state;
   }
 
-  /** What the run said to other actors in the last turn. */
+  /** Messages of the run to other actors in the last turn. */
   get told(): readonly Message[] {
     return this.turns.at(-1)?.sends ?? [];
   }

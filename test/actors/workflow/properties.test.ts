@@ -8,7 +8,7 @@ import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { sample } from '../../support/size.ts';
 import { DrivenWorkflow, manifestOf, pure, single, toJson } from './driven-workflow.ts';
 
-/** One message of a random mailbox. `pick` counts back among all that was ever asked for; most of it is stale. */
+/** One message of a random mailbox. `pick` counts back over all requests, most of which are stale. */
 type Step =
   | { readonly kind: 'start' | 'cancel' }
   | { readonly kind: 'result'; readonly pick: number; readonly outcome: Json }
@@ -263,7 +263,7 @@ const idOf = (payload: Json): string => {
   return String(execution_id ?? panel_id ?? approval_id);
 };
 
-/** Words after which the actor needs no cancel; a child that is left to itself needs none once it runs. */
+/** Messages after which the actor needs no cancel; a detached child needs none once it runs. */
 const isLast =
   (flow: WorkflowManifest) =>
   ({ type, payload }: Sent): boolean => {

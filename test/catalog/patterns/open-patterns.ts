@@ -7,7 +7,7 @@ import type { Documents } from '../../../runtime/documents.ts';
 
 export const DAY_MS = 86_400_000;
 
-/** A clock that a test moves. */
+/** A clock that the test moves. */
 export class HandClock implements Clock {
   nowMs = Date.UTC(2026, 0, 1);
   now = (): number => this.nowMs;

@@ -40,7 +40,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   pick: fc.nat(1_000),
 });
 
-/** What the catalog should hold, told without it. */
+/** The expected content of the catalog, tracked by the test. */
 interface Known {
   readonly id: string;
   tenant: string;

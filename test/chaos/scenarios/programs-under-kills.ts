@@ -20,11 +20,11 @@ export interface ProgramsOptions {
   readonly seed: number;
 }
 
-/** After the last fault, all that differs must come right within this. */
+/** After the last fault, all differences must disappear within this time. */
 const HEAL_MS = 60_000;
 const READ_AT_ONCE = 64;
 
-/** Random programs while nodes, adapters and Redis die: their end differs nowhere from what was computed beside. */
+/** Random programs while nodes, adapters and Redis die: the final states equal the computed ones. */
 export async function programsUnderKills(options: ProgramsOptions): Promise<ScenarioReport> {
   const { nodes, seed, ambiguity } = options;
   const workload = new URL('../workload.ts', import.meta.url);

@@ -26,7 +26,7 @@ export interface RegisterOptions {
 const Value = z.number();
 const Swapped = z.boolean();
 const State = z.object({ value: z.number() });
-/** A client that is not answered within this goes on; its call may still take effect. */
+/** A client without an answer continues after this time; its call may still take effect. */
 const GIVE_UP_MS = 3_000;
 const TRY_MS = 1_000;
 

@@ -61,9 +61,8 @@ const LARGE_EACH = 10;
 const LARGE_CHARS = 80_000;
 
 /**
- * A node under steady load with retention at minutes: what is stored and what the process holds reach a plateau. A third
- * are runs of agents, the others workflows, a tenth of them with large states; every twentieth is deleted right after its
- * start.
+ * A node under steady load with retention of minutes: its stored data and its memory reach a plateau. A third of the runs are
+ * of agents, the others of workflows, a tenth of these with large states; every twentieth run is deleted right after its start.
  */
 export async function retentionSoak(options: RetentionSoakOptions): Promise<ScenarioReport> {
   const { store, forMs, retentionMs, sampleMs, startsPerSecond, seed } = options;

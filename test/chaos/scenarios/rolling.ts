@@ -27,7 +27,7 @@ export interface RollingOptions {
 const Ticked = z.object({ value: z.number() });
 const AGENTS = ['short', 'refined', 'long', 'big'];
 
-/** Every node is stopped and started again under load: no run fails, no stream has a gap, no actor is away for long. */
+/** Every node is restarted under load: no run fails, no stream has a gap, and no actor is unavailable for long. */
 export async function rolling(options: RollingOptions): Promise<ScenarioReport> {
   const { nodes, seed } = options;
   const model = await startModelServer();

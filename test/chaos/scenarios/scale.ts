@@ -16,7 +16,7 @@ export interface ScaleOptions {
 
 const ACTORS = 1_000;
 
-/** Asks answered in a second by more and more worker processes. */
+/** Asks answered per second by a growing number of worker processes. */
 export async function scale(options: ScaleOptions): Promise<ScenarioReport> {
   const lines: string[] = [];
   const broken: string[] = [];

@@ -29,15 +29,18 @@ export interface StepsOptions {
 const State = z.object({ done: z.number(), status: z.string() });
 const END_MS = 180_000;
 
-/** A cluster for one set of runs after the other. */
+/** A cluster for several sets of runs. */
 export const stepsCluster = ({ nodes, seed }: StepsOptions): Promise<Cluster> =>
   startCluster({ ambiguity: LOST_ANSWERS, nodes, seed, workload: new URL('../workload.ts', import.meta.url) });
 
-/** Runs of effect steps while workers die: all end, none is lost, none is repeated unseen; the time over the unkilled. */
+/**
+ * Runs of effect steps while workers die: all end, none is lost, and none is repeated without a record; compared with the time
+ * without kills.
+ */
 export const stepsUnderKillsOn = (cluster: Cluster, options: StepsOptions): Promise<ScenarioReport> =>
   cluster.explained(compare(cluster, options));
 
-/** The same on a cluster of its own. */
+/** The same on a separate cluster. */
 export async function stepsUnderKills(options: StepsOptions): Promise<ScenarioReport> {
   const cluster = await stepsCluster(options);
   try {
@@ -138,7 +141,7 @@ async function ended(cluster: Cluster, address: Address): Promise<z.infer<typeof
   return state;
 }
 
-/** What the effects themselves left behind: no step is missing, none was run twice under one attempt or out of order. */
+/** Checks the traces of the effects: no step is missing, and none ran twice under one attempt or out of order. */
 function checkTrail(
   text: string,
   addresses: readonly Address[],

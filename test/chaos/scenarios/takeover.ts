@@ -8,7 +8,7 @@ import { LOST_ANSWERS } from '../lost-answers.ts';
 import { committersOf } from '../one-committer.ts';
 import { barBroken, type ScenarioReport, timeLines } from '../report.ts';
 
-/** What happens to the owner. `restart` is a kill -9 with a new life at once. */
+/** Fault of the owner. `restart` is a kill -9 followed by an immediate start. */
 export type Death = 'kill' | 'restart' | 'freeze';
 
 export interface TakeoverOptions {
@@ -27,7 +27,7 @@ export interface TakeoverOptions {
 
 const Ticked = z.object({ value: z.number() });
 
-/** A cluster for one take-over after the other. */
+/** A cluster for several take-overs. */
 export const takeoverCluster = ({ nodes, seed, watched }: TakeoverOptions): Promise<Cluster> =>
   startCluster({
     ambiguity: LOST_ANSWERS,
@@ -37,11 +37,11 @@ export const takeoverCluster = ({ nodes, seed, watched }: TakeoverOptions): Prom
     workload: new URL('../workload.ts', import.meta.url),
   });
 
-/** How long actors of a node that dies or freezes do not answer (default lease settings), and what it may still commit. */
+/** How long actors of a node that dies or freezes do not answer (default lease settings), and its late commits. */
 export const takeoverOn = (cluster: Cluster, options: TakeoverOptions): Promise<ScenarioReport> =>
   cluster.explained(new Takeover(cluster, options).run());
 
-/** The same on a cluster of its own. */
+/** The same on a separate cluster. */
 export async function takeover(options: TakeoverOptions): Promise<ScenarioReport> {
   const cluster = await takeoverCluster(options);
   try {
@@ -128,7 +128,7 @@ class Takeover {
   }
 }
 
-/** Asks one after the other on each actor until it is ended; each answer must be the next number. */
+/** Asks each actor, one call after the other, until the end; each answer must be the next number. */
 class Load {
   readonly #cluster: Cluster;
   readonly #loops: Promise<string[]>[];

@@ -11,7 +11,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const START_TIMEOUT_MS = 120_000;
 
-/** Where the pictures are, and what their pages held when they were made. */
+/** Directory of the pictures, with the outlines of their pages when they were made. */
 export const IMAGES = join(ROOT, 'docs', 'images', 'dashboard');
 export const OUTLINES = join(IMAGES, 'outlines.yaml');
 
@@ -24,7 +24,7 @@ export interface PictureOf {
   readonly holds: (page: Page) => ReturnType<Page['getByText']>;
 }
 
-/** `npm run demo` on a folder of its own, once its runs have ended and its workflow waits for a person. */
+/** `npm run demo` on its own folder, once its runs have ended and its workflow waits for a person. */
 export class PicturedDemo implements AsyncDisposable {
   readonly #demo: ChildProgram<string>;
   readonly #folder: string;
@@ -128,10 +128,10 @@ export async function openPage(page: Page, url: string, { path, holds }: Picture
   await waitUntil(`${path} to have read all`, async () => (await page.locator('.loading').count()) === 0);
 }
 
-/** Parts of a page that a reader knows it by. Rows, times and sentences change with the data. */
+/** Parts of a page that identify it to a reader. Rows, times and sentences change with the data. */
 const KEPT = /^\s*- (heading|region|table|columnheader|button|textbox|combobox|searchbox) "((?:[^"\\]|\\.)*)"/;
 
-/** What stands on a page, without what its data says: another outline means that its picture is old. */
+/** Outline of a page, without its data: a different outline means that its picture is outdated. */
 export async function outlineOf(page: Page): Promise<string[]> {
   const lines = (await page.locator('main').ariaSnapshot()).split('\n');
   const parts = lines.flatMap((line) => {

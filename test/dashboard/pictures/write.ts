@@ -1,4 +1,6 @@
-/** `npm run pictures`: makes the pictures of docs/images/dashboard from the data of `npm run demo`, and notes what they hold. */
+/**
+ * `npm run pictures`: makes the pictures of docs/images/dashboard from the data of `npm run demo`, and records their outlines.
+ */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';

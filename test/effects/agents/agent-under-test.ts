@@ -34,7 +34,7 @@ export type Result = z.output<typeof Result>;
 
 type Answer = Awaited<ReturnType<DispatchApi['generate']>>;
 
-/** What a loop answers: one entry a call, a function sees the request and may wait. */
+/** Answers of a loop: one entry for each call; a function gets the request and may wait. */
 export type Script = readonly (Answer | ((request: unknown, signal: AbortSignal) => Promise<Answer>))[];
 
 export const final = (content: string): Answer => ({
@@ -57,7 +57,7 @@ export const exec = (script: string, more: Partial<Extract<Answer, { type: 'disp
   ...more,
 });
 
-/** A loop in memory: answers by the script, and keeps what it was asked. */
+/** A loop in memory: answers by the script, and records its requests. */
 export function loop(script: Script) {
   const asked: { readonly call: string; readonly request: Readonly<Record<string, unknown>> }[] = [];
   const answer = async (call: string, request: object, signal: AbortSignal | undefined): Promise<Answer> => {
@@ -90,7 +90,7 @@ export function agentParts(containers: ContainerParts, directory: string, gatewa
   };
 }
 
-/** Runs the handler as the runner does; answers its progress too. */
+/** Runs the handler like the runner does; also returns its progress. */
 export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, told: Told = {}) {
   const input = AgentContainerInput.parse({
     ...{ prompt: 'do it', execution_id: EXECUTION, agent_id: AGENT, iteration: 1 },

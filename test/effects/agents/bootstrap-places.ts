@@ -86,7 +86,7 @@ export const final = (content: string): GatewayAnswer => ({
   conversation: [],
 });
 
-/** An inner loop that gives one answer after the other; an error is thrown. */
+/** An inner loop that gives one answer after the other; errors are thrown. */
 export class ScriptedLoop implements DispatchApi {
   readonly asked: GenerateRequest[] = [];
   readonly results: DispatchResult[] = [];

@@ -1,4 +1,4 @@
-/** Attempts of a command of `cmd.run` to leave its bounds, and what becomes of each. */
+/** Attempts of a command of `cmd.run` to exceed its bounds, with the expected results. */
 export interface CommandEscape {
   readonly title: string;
   readonly command: string;

@@ -4,7 +4,7 @@ import { systemClock } from '../../../runtime/clock.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { ours } from './mcp-servers.ts';
 
-/** A process that holds servers and says their ids: the part of a node that a test kills. */
+/** A process that runs servers and prints their ids: the part of a node that a test kills. */
 const [dataDir = '', workspaces = ''] = process.argv.slice(2);
 const log = { debug: () => {}, warn: () => {} };
 const secrets = { resolve: async (_tenant: string, text: string) => text };

@@ -23,7 +23,7 @@ export interface HttpServer extends AsyncDisposable {
   forget(): void;
 }
 
-/** An MCP server over HTTP, by hand, that does something bad for each of its tools. */
+/** A hand-written MCP server over HTTP with a fault for each of its tools. */
 export async function httpServer(
   options: { readonly bearer?: string; readonly redirect?: string } = {},
 ): Promise<HttpServer> {

@@ -6,7 +6,7 @@ import type { Json } from '../../../runtime/json.ts';
 import { effectContext } from '../../support/effect-context.ts';
 import type { ModelServer } from '../../support/model-server.ts';
 
-/** Like no vendor's keys, so that only knowing it removes it from a text. */
+/** Unlike the keys of any vendor, so that it is only removed from texts because it is known. */
 export const KEY = 'Zq/4711+very=secret.value';
 /** The formats of the wire that every behaviour is tested over. */
 export const FORMATS = ['openai-compatible', 'openai', 'anthropic', 'gemini'] as const;
@@ -39,7 +39,7 @@ export interface Ask {
   readonly scriptDir?: string;
 }
 
-/** Runs `model.generate` once, the way the effect runner does, with short waits between tries. */
+/** Runs `model.generate` once like the effect runner does, with short waits between attempts. */
 export async function ask(options: Ask): Promise<Asked> {
   const chunks = options.chunks ?? [];
   const effect = createModelEffect({

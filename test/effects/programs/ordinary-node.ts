@@ -1,7 +1,7 @@
 import { programsUnderTest } from '../../support/program-under-test.ts';
 import { sandboxFor } from '../../support/sandbox.ts';
 
-/** A node of the user that runs it, in a process of its own: prints what a program in a sandbox gets from the gateway. */
+/** A node in its own process, of the user that runs it: prints the answer of the gateway to a program in a sandbox. */
 const [, , workspaces] = process.argv;
 if (workspaces === undefined) throw new Error('usage: ordinary-node.ts WORKSPACES');
 const { sandbox, reason } = await sandboxFor(workspaces);

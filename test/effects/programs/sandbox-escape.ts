@@ -1,4 +1,4 @@
-/** An attempt of a program to get out of its sandbox. */
+/** An attempt of a program to leave its sandbox. */
 export interface SandboxEscape {
   readonly title: string;
   /**

@@ -136,7 +136,7 @@ const READERS: readonly SandboxEscape[] = [
   row('a shell', 'while read -r line; do echo "$line"; done < "$DATA/secret"'),
 ];
 
-/** Attempts to get at the node and its machine, each with a title of its own. */
+/** Attempts to reach the node and its machine, each with its own title. */
 export const SANDBOX_ESCAPES: readonly SandboxEscape[] = [
   ...FILES,
   ...PROCESSES,

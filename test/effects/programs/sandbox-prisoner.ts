@@ -11,8 +11,8 @@ import { WORKSPACE } from '../../../effects/programs/view.ts';
 import { CHOSEN_ESCAPES } from './sandbox-escapes.ts';
 
 /**
- * A node in a process of its own, of any user: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and
- * prints what each said as one line of JSON. WORKSPACES DATA inside|outside; the scene is in the environment.
+ * A node in its own process, of any user: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and prints
+ * each result as one line of JSON. WORKSPACES DATA inside|outside; the environment has the rest.
  */
 const [, , workspaces, data, where] = process.argv;
 if (workspaces === undefined || data === undefined) throw new Error('usage: sandbox-prisoner.ts WORKSPACES DATA WHERE');

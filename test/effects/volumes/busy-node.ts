@@ -1,6 +1,6 @@
 import { ACME, volumesUnderTest } from './volumes-under-test.ts';
 
-/** A node in a process of its own, to be killed while it makes, fills and removes volumes in the directory `argv[2]`. */
+/** A node in its own process, to be killed while it creates, fills and removes volumes in the directory `argv[2]`. */
 const [, , directory] = process.argv;
 if (directory === undefined) throw new Error('usage: busy-node.ts DIRECTORY');
 const { volumes } = await volumesUnderTest({ directory });

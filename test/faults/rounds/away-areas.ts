@@ -3,7 +3,7 @@ import { BUSYBOX } from '../../support/podman.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
 
-/** What runs of a round are begun with, and what they must have left when they have ended. */
+/** Inputs of the runs of a round, and their expected results. */
 export interface Area {
   readonly name: string;
   /** YAML of agents and of workflows, children first. */
@@ -166,12 +166,12 @@ export function areasOf(store: 'documents' | 'redis', journal: string, hasEngine
   ];
 }
 
-/** Where a tool's command leaves its mark: in the workspace, which is all it may write. */
+/** Directory for the marks of a tool's command: the workspace, the only place where it may write. */
 export const MARKS = 'marks';
 
 const LARGE = 'x'.repeat(100_000);
 
-/** What the scripted model says (docs/guides/scripted-provider.md). */
+/** Answers of the scripted model (docs/guides/scripted-provider.md). */
 export function scriptOf(): object {
   const round = (n: number) => ({ contains: 'agent=away-tools;', round: n });
   const calls = (name: string, args: Shape, delayMs = 20) => ({

@@ -110,14 +110,14 @@ export class CrowdedNode {
   }
 }
 
-/** A word for the input of one run, by which the model server knows it. */
+/** A word for the input of one run, by which the model server recognises it. */
 export const freshKey = (): string => `key-${randomUUID()}`;
 
-/** Which run a model is asked for. */
+/** The run that a model is asked for. */
 export const keyIn = ({ body }: Pick<RecordedCall, 'body'>): string =>
   /key-[0-9a-f-]{36}/.exec(JSON.stringify(body))?.[0] ?? '';
 
-/** Makes so many calls, `atOnce` at a time. */
+/** Makes this number of calls, `atOnce` at a time. */
 export async function inLanes<T>(count: number, atOnce: number, call: (n: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;

@@ -1,8 +1,8 @@
 import type { StoreKind } from '../../kill/stores.ts';
 
 /**
- * One fault from outside, repeated in rounds over nodes that are processes. `npm run faults` runs every case on each of
- * its stores; tests run a few rounds of it.
+ * One external fault, repeated in rounds over nodes that are processes. `npm run faults` runs every case on each of its stores;
+ * tests run a few rounds of it.
  */
 export interface FaultCase {
   /** As on the command line: `early-cancel`. */

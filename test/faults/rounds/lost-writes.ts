@@ -10,7 +10,7 @@ import type { RoundOutcome } from './fault-case.ts';
 import { stillUnderWay, timeLeftMs } from './quiet.ts';
 import { positionsIn, type StoreLoss, takeovers, toldIn } from './store-loss.ts';
 
-/** Starts before the store stops keeping what it is told. */
+/** Starts before the store stops persisting writes. */
 export const RUNS_BEFORE = 24;
 /** Starts that the store loses. */
 export const RUNS_LOST = 12;
@@ -25,7 +25,7 @@ export interface Started {
   readonly key: string;
 }
 
-/** Runs on nodes whose Redis comes back without its last writes, and what must be true once it is back. */
+/** Runs on nodes whose Redis loses its last writes in a restart, and the conditions afterwards. */
 export class LostWrites {
   readonly #nodes: readonly ProductNode[];
   readonly #models: ModelServer;

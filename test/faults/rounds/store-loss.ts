@@ -10,7 +10,7 @@ import type { RedisServer } from '../../support/redis.ts';
 /** How far each partition has come in the store, and how often its lease was granted. */
 export type Positions = ReadonlyMap<string, { readonly position: number; readonly epoch: number }>;
 
-/** What a store lost that came back, or was replaced by a replica. */
+/** The loss of a store that returned, or was replaced by a replica. */
 export interface StoreLoss {
   /** Before the store went. */
   readonly had: Positions;
@@ -20,7 +20,7 @@ export interface StoreLoss {
   readonly ids: ReadonlySet<string>;
 }
 
-/** One place of the append-only file, behind which what is written is lost. */
+/** A position of the append-only file, after which writes are lost. */
 export interface Mark {
   readonly file: string;
   readonly size: number;

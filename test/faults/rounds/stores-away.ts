@@ -21,7 +21,7 @@ import { type Area, areasOf, MARKS, scriptOf } from './away-areas.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 
 export type AwayStore = 'documents' | 'redis';
-/** How a store is away: it refuses, it says nothing any more, or it is only slow. */
+/** Kind of outage: the store refuses calls, does not answer, or is only slow. */
 export type AwayHow = 'refused' | 'silent' | 'slow';
 
 export interface Outage {
@@ -53,7 +53,7 @@ interface Run {
   readonly id: Promise<string>;
 }
 
-/** One run as it ended. */
+/** One ended run. */
 interface Ended {
   readonly run: Run;
   readonly id: string;
@@ -65,7 +65,7 @@ interface Ended {
 
 const Approvals = z.object({ pending_requests: z.array(z.looseObject({ id: z.string(), execution_id: z.string() })) });
 
-/** Two nodes over stores that can be taken away, with all areas deployed. */
+/** Two nodes over stores whose outages can be simulated, with all areas deployed. */
 export class AwaySetup implements FaultStores {
   readonly #store: AwayStore;
   readonly #redis: string;

@@ -2,7 +2,7 @@ import { percentile } from '../../kill/recovery.ts';
 import type { StoreKind } from '../../kill/stores.ts';
 import type { FaultCase, RoundOutcome } from './fault-case.ts';
 
-/** What the rounds of one case on one store came to. */
+/** Results of one case on one store. */
 export interface Row {
   readonly of: FaultCase;
   readonly store: StoreKind;

@@ -1,3 +1,3 @@
-/** Reads everything and never says a word. */
+/** Reads all input and never answers. */
 process.stdin.resume();
 setInterval(() => {}, 1_000);

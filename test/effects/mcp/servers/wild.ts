@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { answer, type Request, send, serve, text, tool } from './wire.ts';
 
-/** Does one bad thing for each of its tools. */
+/** Has a fault for each of its tools. */
 const names = new Set(
   'echo crash hang change flood spam garbage pid child secret memory deaf error progress'.split(' '),
 );

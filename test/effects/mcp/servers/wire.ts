@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 
-/** MCP over standard input and output, by hand: these servers do what the SDK's would not. */
+/** Hand-written MCP over standard input and output: these servers misbehave in ways that the SDK's cannot. */
 export interface Request {
   readonly id?: number | string;
   readonly method: string;
