@@ -116,17 +116,27 @@ export class Projector {
 
   #count({ rows, targets, entries, keys }: ProjectedCommit): void {
     this.#meter.committed();
-    for (const [index, { outcome, waitMs, turnUs, error }] of rows.entries()) {
+    for (const [index, row] of rows.entries()) {
       const target = targets[index];
-      if (target === undefined || outcome === 'postponed') continue;
-      this.#meter.delivered(target.slice(0, target.indexOf('/')), outcome, waitMs, turnUs / 1_000);
+      if (target === undefined || row.outcome === 'postponed') continue;
       const body = entries[index]?.body ?? '';
       const trace = (): string | null => keys[index]?.trace ?? (body.startsWith('{') ? keysIn(body).keys.trace : null);
-      if (outcome === 'retried' || outcome === 'dead-lettered')
-        this.#meter.turnFailed(target, outcome, { trace: trace(), error: error ?? '' });
-      else if (outcome === 'done' && this.#isRun(target) && isStart(body, keys[index]?.envelope))
+      // A retry is one delivery, in which a failing message and those behind it are handled again.
+      for (const one of [row, ...(row.drained ?? [])]) this.#countTurn(target, one, row.waitMs, trace);
+      if (row.outcome === 'done' && this.#isRun(target) && isStart(body, keys[index]?.envelope))
         this.#meter.actorStarted(target, trace());
     }
+  }
+
+  #countTurn(
+    target: Address,
+    { outcome, turnUs = 0, error = '' }: { outcome: string; turnUs?: number | undefined; error?: string | undefined },
+    waitMs: number,
+    trace: () => string | null,
+  ): void {
+    this.#meter.delivered(target.slice(0, target.indexOf('/')), outcome, waitMs, turnUs / 1_000);
+    if (outcome === 'retried' || outcome === 'dead-lettered')
+      this.#meter.turnFailed(target, outcome, { trace: trace(), error });
   }
 
   #isRun(address: Address): boolean {

@@ -7,6 +7,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { toSvcError } from '../../runtime/errors.ts';
 import type { Json } from '../../runtime/json.ts';
 import type { Message } from '../../runtime/message.ts';
+import { noMeter } from '../../runtime/meter.ts';
 import { initialRecord } from '../../runtime/turns/loading.ts';
 import { runTurn } from '../../runtime/turns/turn.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
@@ -125,4 +126,27 @@ test('the error of a change in place says what to do instead', () => {
   const turn = runTurn(worker, record, message, 'acme', 0);
   assert.ok(turn.kind === 'failed');
   assert.match(turn.error.message, /^the handler of Mutate changed its state in place; return a new one/);
+});
+
+test('each attempt of a failing message is counted, also those of its retries, and so are the messages behind it', async () => {
+  const counted: string[] = [];
+  const failed: string[] = [];
+  const node = await startKernelNode({
+    definitions: [worker],
+    settings: { retry: { maxAttempts: 3, initialDelayMs: 50, maxDelayMs: 50 } },
+    meter: {
+      ...noMeter,
+      delivered: (_kind, outcome) => counted.push(outcome),
+      turnFailed: (address, outcome, { error }) => failed.push(`${address} ${outcome}: ${error}`),
+    },
+  });
+  const to = fresh();
+  const { client } = node.runtime;
+  const asked = [client.ask(to, 'Work', { fail: true }), client.ask(to, 'Mutate', { how: 'field', thenThrow: true })];
+  assert.deepEqual(await Promise.all(asked.map(codeOf)), ['dead_lettered', 'dead_lettered']);
+  await waitUntil('six attempts', () => failed.length >= 6);
+  const times = (outcome: string): number => counted.filter((one) => one === outcome).length;
+  assert.deepEqual([times('retried'), times('dead-lettered')], [4, 2]);
+  assert.equal(failed.filter((text) => text === `${to} dead-lettered: a bad deploy`).length, 1);
+  await node.stop();
 });

@@ -28,6 +28,7 @@ export interface KernelNodeOptions {
   readonly store?: (inner: ActorStore) => Partial<ActorStore>;
   readonly documents?: (inner: RuntimeParts['documents']) => RuntimeParts['documents'];
   readonly blobs?: (inner: RuntimeParts['blobs']) => RuntimeParts['blobs'];
+  readonly meter?: RuntimeParts['meter'];
 }
 
 /** A kernel on a private SQLite directory whose store a test may bend. */
@@ -66,6 +67,7 @@ export async function startKernelNode(options: KernelNodeOptions): Promise<Kerne
     effects,
     definitions: options.definitions,
     handlers: options.handlers ?? [],
+    ...(options.meter === undefined ? {} : { meter: options.meter }),
     clock,
     node: 'node-a',
     ...(options.placement === undefined ? {} : { placement: options.placement }),
