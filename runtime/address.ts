@@ -38,7 +38,8 @@ export interface AddressParts {
   readonly id: string;
 }
 
-const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
+/** A part of an address. */
+export const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 
 /** Builds an address. Throws `invalid_argument` when a part contains a character that could end its segment. */
 export function addressOf(kind: string, tenant: string, id: string): Address {

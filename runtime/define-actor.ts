@@ -6,6 +6,7 @@ import type { ErrorCode, ErrorDetail } from './errors.ts';
 import type { Identity } from './identity.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { TraceContext } from './tracing/trace-context.ts';
+import { checkDefinition } from './turns/check-definition.ts';
 
 export type Schemas = Readonly<Record<string, z.ZodType>>;
 
@@ -229,17 +230,11 @@ export interface ActorDefinition<
 export const isArchived = ({ done, keepsArchive }: Pick<ActorDefinition, 'done' | 'keepsArchive'>): boolean =>
   done !== undefined && keepsArchive !== false;
 
-/** Types a definition and checks that messages and handlers fit. Pass the result to the kernel's registry. */
+/** Types a definition and checks it. Throws an error that names the field. Pass the result to `startRuntime`. */
 export function defineActor<const State, Messages extends Schemas, Events extends Schemas>(
   definition: ActorDefinition<State, Messages, Events>,
 ): ActorDefinition<State, Messages, Events> {
-  const { kind, messages, on } = definition;
-  const unhandled = Object.keys(messages).filter((name) => !Object.hasOwn(on, name));
-  if (unhandled.length > 0)
-    throw new Error(`actor kind ${kind}: "on" has no handler for message ${unhandled.join(', ')}`);
-  const unknown = Object.keys(on).filter((name) => !Object.hasOwn(messages, name));
-  if (unknown.length > 0)
-    throw new Error(`actor kind ${kind}: "messages" has no schema for handler ${unknown.join(', ')}`);
+  checkDefinition(definition);
   return definition;
 }
 
@@ -251,6 +246,7 @@ export class Registry {
   constructor(definitions: readonly ActorDefinition[], layouts: readonly PoolLayout[]) {
     this.#layouts = new Map(layouts.map((layout) => [layout.pool, layout]));
     for (const definition of definitions) {
+      checkDefinition(definition);
       if (this.#kinds.has(definition.kind)) throw new Error(`actor kind ${definition.kind} is defined twice`);
       this.#kinds.set(definition.kind, definition);
     }

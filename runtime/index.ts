@@ -6,6 +6,7 @@
 import type { MailboxClient } from './calls/mailbox-client.ts';
 import type { ActorDefinition } from './define-actor.ts';
 import type { EffectHandler } from './effect.ts';
+import { type Meter, noMeter } from './meter.ts';
 import { type OpenStores, openStores, type StoreLocation } from './open-stores.ts';
 import { startRuntime as startKernel } from './runtime.ts';
 import type { RuntimeSettings } from './runtime-settings.ts';
@@ -48,7 +49,10 @@ export interface RuntimeOptions {
    */
   readonly node?: string;
   readonly settings?: Partial<RuntimeSettings>;
-  /** Receives faults that need no action because the runtime recovers by itself. Default: standard error. */
+  /**
+   * Receives faults from which the runtime recovers by itself, and each turn that failed because its handler threw or
+   * returned a wrong state. Default: standard error.
+   */
   readonly warn?: (message: string, error: unknown) => void;
 }
 
@@ -70,7 +74,16 @@ export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntim
   const { close, ...stores } =
     options.stores === undefined ? await openOwn(options, warn) : { ...options.stores, close: async () => {} };
   try {
-    const runtime = await startKernel({ ...stores, definitions: actors, handlers: effects, node, settings, warn });
+    const meter = warningOfTurns(warn);
+    const runtime = await startKernel({
+      ...stores,
+      definitions: actors,
+      handlers: effects,
+      node,
+      settings,
+      warn,
+      meter,
+    });
     return {
       client: runtime.client,
       ready: () => runtime.ready(),
@@ -94,6 +107,17 @@ function openOwn({ dataDir, redis, mongodb, node }: RuntimeOptions, warn: StoreL
   if (node === undefined) throw new Error('node: with redis each process needs its own name');
   return openStores({ dataDir, warn, redis, mongodb });
 }
+
+/** The caller of a failing handler is not told why it fails, so its author is. */
+const warningOfTurns = (warn: StoreLocation['warn']): Meter => ({
+  ...noMeter,
+  turnFailed(address, outcome, { error }) {
+    warn(
+      `${address}: a turn failed${outcome === 'retried' ? ' and is retried' : ', its message is a dead letter'}`,
+      error,
+    );
+  },
+});
 
 const toStandardError = (message: string, error: unknown): void => {
   process.stderr.write(`${message}${error === undefined ? '' : `: ${String(error)}`}\n`);
