@@ -59,6 +59,8 @@ export class LogServer<L extends Log = Log> {
   #drainUntil = Number.POSITIVE_INFINITY;
   readonly #order = new LogOrder();
   readonly #batches: LogBatches;
+  /** Removals of ended actors that wait for a gap between batches. */
+  readonly #removals: (() => Promise<void>)[] = [];
   /** The shared log that its partition has joined, which runs the turns of its actors. */
   #joined: LogServer | null = null;
   /** Resolves when the actors that the archive knows as ended are closed. Serving and effects wait for it. */
@@ -259,27 +261,38 @@ export class LogServer<L extends Log = Log> {
   }
 
   /**
-   * Removes archived actors from the store in one call. Returns those that were removed. An actor stays when its record
-   * is not the archived one, and all stay when the lease is lost.
+   * Removes archived actors of a partition from the store. Returns those that were removed. An actor stays when its record
+   * is not the archived one, and all stay when the lease is lost. Requests of many partitions that wait for the same gap
+   * between batches are done together, because no turns run meanwhile.
    */
   forget(archived: ReadonlyMap<Address, string>, partition: Partition): Promise<readonly Address[]> {
-    return this.#order.run(async () => {
-      const { store, cache } = this.#parts;
-      if (this.#joined !== null) return this.#joined.forget(archived, partition);
-      if (this.#ended) return [];
-      const unknown = [...archived.keys()].filter((address) => cache.get(address)?.text == null);
-      if (this.#lost) return [];
-      const loaded = unknown.length === 0 ? [] : await store.load(partition, unknown);
-      const records = new Map(unknown.map((address, index) => [address, loaded[index] ?? null]));
-      const isSlow = (address: Address): boolean => this.#batches.slow?.isWaiting(address) === true;
-      const going = [...archived.keys()].filter(
-        (address) => (records.get(address) ?? cache.get(address)?.text) === archived.get(address) && !isSlow(address),
-      );
-      for (const address of going) cache.drop(address);
-      if (going.length === 0 || (await store.forget(this.lease, this.cursor, going, partition))) return going;
-      this.#fencedOff();
-      return [];
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Address[]>();
+    this.#removals.push(() => this.#forget(archived, partition).then(resolve, reject));
+    if (this.#removals.length > 1) return promise;
+    this.#order
+      .run(async () => {
+        await Promise.all(this.#removals.splice(0).map((remove) => remove()));
+      })
+      .catch(reject);
+    return promise;
+  }
+
+  async #forget(archived: ReadonlyMap<Address, string>, partition: Partition): Promise<readonly Address[]> {
+    const { store, cache } = this.#parts;
+    if (this.#joined !== null) return this.#joined.forget(archived, partition);
+    if (this.#ended) return [];
+    const unknown = [...archived.keys()].filter((address) => cache.get(address)?.text == null);
+    if (this.#lost) return [];
+    const loaded = unknown.length === 0 ? [] : await store.load(partition, unknown);
+    const records = new Map(unknown.map((address, index) => [address, loaded[index] ?? null]));
+    const isSlow = (address: Address): boolean => this.#batches.slow?.isWaiting(address) === true;
+    const going = [...archived.keys()].filter(
+      (address) => (records.get(address) ?? cache.get(address)?.text) === archived.get(address) && !isSlow(address),
+    );
+    for (const address of going) cache.drop(address);
+    if (going.length === 0 || (await store.forget(this.lease, this.cursor, going, partition))) return going;
+    this.#fencedOff();
+    return [];
   }
 
   /** Runs work before anything else is served. */

@@ -4,9 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { z } from 'zod';
 import type { ActorStore } from '../../../runtime/actor-store.ts';
 import { addressOf, isSharedLog, type Partition, partitionOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
+import { defineActor } from '../../../runtime/define-actor.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
@@ -24,6 +26,23 @@ const PARTITIONS = 6;
 /** So long that a process beside others does not lose its leases between two renewals. */
 const TTL_MS = 2_000;
 const RENEW_MS = 200;
+
+/** Ends with its first message. */
+const brief = defineActor({
+  kind: 'brief',
+  version: 1,
+  state: z.object({ over: z.boolean() }),
+  initial: () => ({ over: false }),
+  messages: { End: z.object({}) },
+  events: { Ended: z.object({}) },
+  on: {
+    End(_state, _end, turn) {
+      turn.emit('Ended', {});
+      return { over: true };
+    },
+  },
+  done: ({ over }) => over,
+});
 
 describe('partitions of a node share a log', { skip: redisMissing() ?? false }, () => {
   let server: RedisServer;
@@ -58,7 +77,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
           blobs,
           effects,
           node: 'node-a',
-          definitions: [counter, job, register],
+          definitions: [counter, job, register, brief],
           store: faulty,
           ...placing,
         },
@@ -109,6 +128,37 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     await runtime.stop();
     assert.deepEqual(await at.logs(), [], 'the log ends with its node');
     assert.deepEqual(at.warnings, []);
+    await at.close();
+  });
+
+  test('ended actors of many partitions leave in one gap between batches', async () => {
+    const at = await setup();
+    let isArchiveAway = true;
+    let [running, most] = [0, 0];
+    const runtime = await at.start((store) => ({
+      async readEvents(...asked) {
+        if (isArchiveAway) throw new SvcError('unavailable', 'the archive is away');
+        return store.readEvents(...asked);
+      },
+      async forget(...asked) {
+        running += 1;
+        most = Math.max(most, running);
+        const isWritten = await store.forget(...asked);
+        running -= 1;
+        return isWritten;
+      },
+    }));
+    await at.shared();
+    const briefs = Array.from({ length: 40 }, (_, n) => addressOf('brief', 'acme', `b${n}`));
+    await Promise.all(briefs.map((to) => runtime.client.ask(to, 'End', {}, { timeoutMs: 30_000 })));
+    isArchiveAway = false;
+    await waitUntil('the ended actors to leave the store', async () => {
+      const layout = { pool: 'default', partitions: PARTITIONS };
+      const left = briefs.map((to) => at.store.load(partitionOf(to, layout), [to]));
+      return (await Promise.all(left)).every(([record]) => record === null);
+    });
+    assert.equal(most, PARTITIONS);
+    await runtime.stop();
     await at.close();
   });
 
