@@ -1,7 +1,8 @@
+import { settleMemory } from '../../app/calm-memory.ts';
 import { startNode } from '../../main.ts';
 import { roleOptions, serveRole } from '../role.ts';
 
-/** The product's own process, which can also say how much heap it uses after a collection. */
+/** The process of `svc start`, which can also say how much heap it uses after a collection. */
 export interface WaitingNodeAnswer {
   readonly url: string;
   readonly heapUsed: number;
@@ -10,6 +11,7 @@ export interface WaitingNodeAnswer {
 
 const { flags } = roleOptions<{ flags: Readonly<Record<string, string>> }>();
 const node = await startNode({ flags, env: {} });
+settleMemory(console.error);
 
 serveRole(
   async (): Promise<WaitingNodeAnswer> => {
