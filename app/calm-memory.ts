@@ -6,10 +6,10 @@ import { type Clock, systemClock } from '../runtime/clock.ts';
 const MB = 1024 ** 2;
 const LOOK_MS = 2_000;
 /** Time from the end of a pass to the next look. */
-const REST_MS = 30_000;
+const REST_MS = 10_000;
 /** Pages are given back in the background after a round, and calls that came meanwhile are served. */
 const BETWEEN_ROUNDS_MS = 300;
-/** Largest share of a core that a calm node takes. */
+/** Largest share of the time in which the thread of a calm node has work. */
 const CALM = 0.25;
 /** A round moves at most 12 MB of objects, so a large heap needs several. */
 const MOST_ROUNDS = 24;
@@ -22,7 +22,7 @@ const WORTH = 0.02;
 export interface Heap {
   /** Bytes of its pages that the process holds, used or not. */
   size(): number;
-  /** Share of the time since the last call that the thread worked. */
+  /** Share of the time since the last call in which the thread worked, or had work and waited for a core. */
   busy(): number;
   /** Collects garbage once, in small steps, and empties pages that are used in part. */
   collect(): Promise<void>;
