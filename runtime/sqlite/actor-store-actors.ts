@@ -5,7 +5,7 @@ import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
 import type { Sweep } from './actor-store-sweep.ts';
-import { integer, text, textOrNull } from './database.ts';
+import { integer, LIMIT, text, textOrNull } from './database.ts';
 import type { GroupMember } from './group-commit.ts';
 
 /** Number of actors whose row numbers are in memory. */
@@ -56,7 +56,7 @@ export class ActorTable implements GroupMember {
       database.prepare(`INSERT INTO events (actor, seq, data) VALUES (?, ?, ?)${', (?, ?, ?)'.repeat(more)}`),
     );
     this.#dropEvents = database.prepare('DELETE FROM events WHERE actor = ?');
-    this.#events = database.prepare('SELECT seq, data FROM events WHERE actor = ? AND seq > ? ORDER BY seq LIMIT ?');
+    this.#events = database.prepare(`SELECT seq, data FROM events WHERE actor = ? AND seq > ? ORDER BY seq ${LIMIT}`);
     this.#events.setReturnArrays(true);
   }
 

@@ -13,7 +13,7 @@ import { PartitionBook } from './actor-store-partitions.ts';
 import { createSchema } from './actor-store-schema.ts';
 import { Sweep } from './actor-store-sweep.ts';
 import { TimerTable } from './actor-store-timers.ts';
-import { integer, openDatabase, text } from './database.ts';
+import { integer, LIMIT, openDatabase, text } from './database.ts';
 import { GroupCommit } from './group-commit.ts';
 
 /** An open data file with all its tables. */
@@ -107,7 +107,7 @@ class DirectoryTable {
     this.#find = database.prepare('SELECT partition FROM directory WHERE home = ? AND address = ?');
     this.#delete = database.prepare('DELETE FROM directory WHERE home = ? AND address = ? AND partition = ?');
     this.#page = database.prepare(
-      'SELECT address, partition FROM directory WHERE home = ? AND address > ? ORDER BY address LIMIT ?',
+      `SELECT address, partition FROM directory WHERE home = ? AND address > ? ORDER BY address ${LIMIT}`,
     );
   }
 

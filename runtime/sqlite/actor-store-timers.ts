@@ -3,7 +3,7 @@ import type { TimerSet } from '../actor-store.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
-import { integer, text } from './database.ts';
+import { integer, LIMIT, text } from './database.ts';
 
 /** Most timers that one call fires in a partition. The rest is due at once, so the caller calls again. */
 const FIRE_LIMIT = 512;
@@ -26,7 +26,7 @@ export class TimerTable {
     this.#clear = database.prepare('DELETE FROM timers WHERE partition = ? AND id = ?');
     this.#one = database.prepare('SELECT due FROM timers WHERE partition = ? AND id = ?');
     this.#due = database.prepare(
-      'SELECT id, body FROM timers WHERE partition = ? AND due <= ? ORDER BY due, id LIMIT ?',
+      `SELECT id, body FROM timers WHERE partition = ? AND due <= ? ORDER BY due, id ${LIMIT}`,
     );
   }
 

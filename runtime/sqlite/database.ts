@@ -109,6 +109,12 @@ export function storeError(error: unknown, store: OwnStore = 'actors', path?: st
   return new SvcError('unavailable', `the data file cannot be used: ${said}`, { store, cause: error, ...later });
 }
 
+/**
+ * A bound limit. SQLite looks at the value of a bare `LIMIT ?` while it prepares a statement, so it prepares it again after each
+ * binding: that took half of a short read.
+ */
+export const LIMIT = 'LIMIT ? + 0';
+
 export type Row = Record<string, SQLOutputValue>;
 
 const wrong = (name: string, expected: string) =>

@@ -9,7 +9,7 @@ import {
 } from '../documents/document-query.ts';
 import type { CollectionSpec, Find, Query, Scalar } from '../documents.ts';
 
-/** Text of a statement and its bound values. Values are always bound; document-query.ts has checked the names. */
+/** Text of a statement and its bound values. Values are bound, except a limit; document-query.ts has checked it, and the names. */
 export interface Sql {
   readonly text: string;
   readonly values: SQLInputValue[];
@@ -105,9 +105,10 @@ export function selectOf(table: string, find: Find, range: readonly Bound[], col
   const equal = new Set(range.filter(({ kind }) => kind === 'same').map(({ field }) => field));
   const terms = termsOf(find).filter(([field]) => !equal.has(field));
   const order = terms.map(([field, direction]) => `${placeExpression(field)} ${direction}`);
+  // A bound limit would be looked at by the planner, so that the first run prepares the statement again.
   return {
-    text: `SELECT ${columns} FROM ${table}${where.text} ORDER BY ${order.join(', ')} LIMIT ? OFFSET ?`,
-    values: [...where.values, find.limit, find.skip ?? 0],
+    text: `SELECT ${columns} FROM ${table}${where.text} ORDER BY ${order.join(', ')} LIMIT ${find.limit} OFFSET ?`,
+    values: [...where.values, find.skip ?? 0],
   };
 }
 
