@@ -11,13 +11,15 @@ import type { GroupMember } from './group-commit.ts';
 /** Number of actors whose row numbers are in memory. */
 const MOST_KNOWN = 4_096;
 
+/** Most characters of their records and events in memory. Most of these texts are in the cache of actors anyway. */
+const MOST_CHARS = 2_000_000;
+
 /** Most events in one statement: a run that ends at once has five. */
 const MOST_TOGETHER = 8;
 
 /** Stores actor records and event streams. */
 export class ActorTable implements GroupMember {
-  /** Row numbers by partition and address: each commit of an actor, and each read of its events, needs its own. */
-  readonly #known = new Map<string, number>();
+  readonly #known = new KnownActors();
   readonly #put;
   readonly #update;
   readonly #clear;
@@ -25,7 +27,7 @@ export class ActorTable implements GroupMember {
   readonly #record;
   readonly #recorded;
   readonly #count;
-  readonly #find;
+  readonly #id;
   readonly #drop;
   readonly #insert;
   readonly #addEvents;
@@ -46,7 +48,7 @@ export class ActorTable implements GroupMember {
     this.#record = database.prepare('SELECT record FROM actors WHERE partition = ? AND address = ?');
     this.#recorded = database.prepare('SELECT address FROM actors WHERE partition = ? AND record IS NOT NULL');
     this.#count = database.prepare('SELECT COUNT(*) AS actors FROM actors WHERE partition = ? AND record IS NOT NULL');
-    this.#find = database.prepare('SELECT id FROM actors WHERE partition = ? AND address = ?');
+    this.#id = database.prepare('SELECT id FROM actors WHERE partition = ? AND address = ?');
     this.#drop = database.prepare('DELETE FROM actors WHERE id = ?');
     // Without RETURNING and its row it takes half the time.
     this.#insert = database.prepare(
@@ -61,18 +63,20 @@ export class ActorTable implements GroupMember {
   }
 
   write(partition: PartitionState, address: Address, record: string | null): void {
-    if (record !== null) {
-      const known = this.#known.get(keyOf(partition, address));
-      if (known !== undefined) this.#update.run(record, known);
-      else this.#create(partition, address, record);
+    if (record === null) {
+      this.#known.drop(partition.id, address);
+      this.#clear.run(partition.id, address);
+      this.#dropEmpty.run(partition.id, address);
       return;
     }
-    this.#known.delete(keyOf(partition, address));
-    this.#clear.run(partition.id, address);
-    this.#dropEmpty.run(partition.id, address);
+    const known = this.#known.find(partition.id, address);
+    if (known !== undefined) this.#update.run(record, known.id);
+    this.#known.wrote(known ?? this.#create(partition, address, record), record);
   }
 
   load(partition: PartitionState, address: Address): string | null {
+    const known = this.#known.find(partition.id, address)?.record;
+    if (known !== undefined) return known;
     const row = this.#record.get(partition.id, address);
     return row === undefined ? null : textOrNull(row, 'record');
   }
@@ -90,27 +94,30 @@ export class ActorTable implements GroupMember {
   }
 
   append(partition: PartitionState, { address, first, data }: EventAppend): void {
-    const actor = this.#idOf(partition, address) ?? this.#create(partition, address, null);
+    const actor = this.#find(partition, address) ?? this.#create(partition, address, null);
     for (let from = 0; from < data.length; from += MOST_TOGETHER) {
       const values: (number | string)[] = [];
       const some = data.slice(from, from + MOST_TOGETHER);
-      for (const [n, each] of some.entries()) values.push(actor, first + from + n, each);
+      for (const [n, each] of some.entries()) values.push(actor.id, first + from + n, each);
       this.#addEvents[some.length - 1]?.run(...values);
     }
+    this.#known.appended(actor, first, data);
   }
 
   events(partition: PartitionState, address: Address, after: number, limit: number) {
-    const actor = this.#idOf(partition, address);
+    const actor = this.#find(partition, address);
     if (actor === undefined) return [];
-    return this.#events.all(actor, after, limit).map((row) => ({ seq: Number(row[0]), data: String(row[1]) }));
+    const known = actor.eventsAfter(after, limit);
+    if (known !== null) return known;
+    return this.#events.all(actor.id, after, limit).map((row) => ({ seq: Number(row[0]), data: String(row[1]) }));
   }
 
   forget(partition: PartitionState, address: Address): void {
-    const actor = this.#idOf(partition, address);
+    const actor = this.#find(partition, address);
     if (actor === undefined) return;
-    this.#known.delete(keyOf(partition, address));
-    this.#dropEvents.run(actor);
-    this.#drop.run(actor);
+    this.#known.drop(partition.id, address);
+    this.#dropEvents.run(actor.id);
+    this.#drop.run(actor.id);
   }
 
   beforeCommit(): void {}
@@ -122,29 +129,125 @@ export class ActorTable implements GroupMember {
     this.#known.clear();
   }
 
-  #idOf(partition: PartitionState, address: Address): number | undefined {
-    const known = this.#known.get(keyOf(partition, address));
+  #find(partition: PartitionState, address: Address): KnownActor | undefined {
+    const known = this.#known.find(partition.id, address);
     if (known !== undefined) return known;
-    const row = this.#find.get(partition.id, address);
-    return row === undefined ? undefined : this.#know(partition, address, integer(row, 'id'));
+    const row = this.#id.get(partition.id, address);
+    return row === undefined ? undefined : this.#known.add(partition.id, address, integer(row, 'id'));
   }
 
-  #create(partition: PartitionState, address: Address, record: string | null): number {
+  #create(partition: PartitionState, address: Address, record: string | null): KnownActor {
     const { changes, lastInsertRowid } = this.#insert.run(partition.id, address, record);
-    if (changes === 1) return this.#know(partition, address, Number(lastInsertRowid));
+    if (changes === 1) return this.#known.add(partition.id, address, Number(lastInsertRowid));
     const row = this.#put.get(partition.id, address, record);
     if (row === undefined) throw new Error(`actor ${address} was not stored`);
-    return this.#know(partition, address, integer(row, 'id'));
-  }
-
-  #know(partition: PartitionState, address: Address, id: number): number {
-    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    this.#known.set(keyOf(partition, address), id);
-    return id;
+    return this.#known.add(partition.id, address, integer(row, 'id'));
   }
 }
 
-const keyOf = ({ id }: PartitionState, address: Address): string => `${id}/${address}`;
+/** The row of an actor, as far as this process wrote or read it. */
+class KnownActor {
+  /** Its row number, under which its events are. */
+  readonly id: number;
+  /** Its record. Undefined: read it. */
+  record: string | undefined = undefined;
+  /** Its last events, the first of them with the number `first`. */
+  readonly events: string[] = [];
+  first = 0;
+
+  constructor(id: number) {
+    this.id = id;
+  }
+
+  forgetTexts(): void {
+    this.record = undefined;
+    this.events.length = 0;
+  }
+
+  /** The events behind `after`. Null: read them. */
+  eventsAfter(after: number, limit: number): { readonly seq: number; readonly data: string }[] | null {
+    const { first, events } = this;
+    if (events.length === 0 || after + 1 < first) return null;
+    const from = after + 1 - first;
+    return events.slice(from, from + limit).map((data, index) => ({ seq: after + 1 + index, data }));
+  }
+}
+
+/**
+ * Rows of actors in memory, by partition and address: each commit of an actor needs its row number, and a run that ends at once
+ * is read by its follower and by the archive right after its commit.
+ */
+export class KnownActors {
+  readonly #partitions = new Map<number, Map<Address, KnownActor>>();
+  #size = 0;
+  #chars = 0;
+
+  find(partition: number, address: Address): KnownActor | undefined {
+    return this.#partitions.get(partition)?.get(address);
+  }
+
+  add(partition: number, address: Address, id: number): KnownActor {
+    if (this.#size >= MOST_KNOWN) this.clear();
+    const actor = new KnownActor(id);
+    let actors = this.#partitions.get(partition);
+    if (actors === undefined) {
+      actors = new Map();
+      this.#partitions.set(partition, actors);
+    }
+    this.drop(partition, address);
+    actors.set(address, actor);
+    this.#size += 1;
+    return actor;
+  }
+
+  /** Notes the record that was written. */
+  wrote(actor: KnownActor, record: string): void {
+    const before = actor.record?.length ?? 0;
+    actor.record = record;
+    this.#count(record.length - before);
+  }
+
+  /** Notes events that were written. */
+  appended(actor: KnownActor, first: number, data: readonly string[]): void {
+    let chars = 0;
+    if (actor.first + actor.events.length !== first) {
+      for (const old of actor.events) chars -= old.length;
+      actor.events.length = 0;
+      actor.first = first;
+    }
+    for (const each of data) {
+      actor.events.push(each);
+      chars += each.length;
+    }
+    this.#count(chars);
+  }
+
+  drop(partition: number, address: Address): void {
+    const actors = this.#partitions.get(partition);
+    const actor = actors?.get(address);
+    if (actors === undefined || actor === undefined) return;
+    actors.delete(address);
+    this.#size -= 1;
+    this.#chars -= charsOf(actor);
+  }
+
+  clear(): void {
+    this.#partitions.clear();
+    this.#size = 0;
+    this.#chars = 0;
+  }
+
+  /** Forgets all texts when they are too long together. */
+  #count(chars: number): void {
+    this.#chars += chars;
+    if (this.#chars <= MOST_CHARS) return;
+    for (const actors of this.#partitions.values()) for (const actor of actors.values()) actor.forgetTexts();
+    this.#chars = 0;
+  }
+}
+
+const charsOf = ({ record, events }: KnownActor): number =>
+  events.reduce((sum, one) => sum + one.length, record?.length ?? 0);
 
 /** The journal: one row for each commit. The entries that it handled are read from the mailbox. */
 export class JournalTable {
