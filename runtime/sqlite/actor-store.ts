@@ -261,14 +261,14 @@ export class SqliteActorStore implements ActorStore {
   placed: ActorStore['placed'] = (home, page) => this.#read(({ directory }) => directory.placed(home, page));
 
   #tables(): Opened {
-    if (this.#opened === undefined)
-      throw new SvcError('unavailable', 'the actor store is not open', { store: 'actors' });
+    if (this.#opened === undefined) throw isClosed();
     return this.#opened;
   }
 
   /** Runs a call in the next group. Resolves once the group is durable, or written when `isDurable` is false. */
-  async #write<T>(call: (tables: Opened, now: number) => T, isDurable = true): Promise<T> {
-    const tables = this.#tables();
+  #write<T>(call: (tables: Opened, now: number) => T, isDurable = true): Promise<T> {
+    const tables = this.#opened;
+    if (tables === undefined) return Promise.reject(isClosed());
     return tables.group.write(() => call(tables, this.#time.now()), isDurable);
   }
 
@@ -311,6 +311,8 @@ export class SqliteActorStore implements ActorStore {
     });
   }
 }
+
+const isClosed = (): SvcError => new SvcError('unavailable', 'the actor store is not open', { store: 'actors' });
 
 /**
  * How much faster or slower than real time the clock runs while it corrects itself: a time-out of a minute is wrong by

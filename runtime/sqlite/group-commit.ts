@@ -12,11 +12,49 @@ export interface GroupMember {
   rolledBack(): void;
 }
 
-interface Call {
-  /** Runs the call inside the transaction. Returns the function that resolves its caller. */
-  readonly run: () => () => void;
-  readonly refuse: (error: SvcError) => void;
+/** A call that waits for its group. */
+interface Waiting {
   readonly isDurable: boolean;
+  /** Runs inside the transaction. */
+  run(): void;
+  /** Answers the caller, after the commit. */
+  settle(): void;
+  refuse(error: SvcError): void;
+}
+
+/** An object instead of functions: there are several for each message. */
+class Call<T> implements Waiting {
+  readonly isDurable: boolean;
+  readonly #work: () => T;
+  readonly #resolve: (value: T) => void;
+  readonly #reject: (error: SvcError) => void;
+  #outcome: { readonly value: T } | SvcError | null = null;
+
+  constructor(work: () => T, isDurable: boolean, resolve: (value: T) => void, reject: (error: SvcError) => void) {
+    this.isDurable = isDurable;
+    this.#work = work;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Its own refusal concerns only its caller, because it comes before its first write. */
+  run(): void {
+    try {
+      this.#outcome = { value: this.#work() };
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code === 'internal') throw error;
+      this.#outcome = error;
+    }
+  }
+
+  settle(): void {
+    if (this.#outcome instanceof SvcError) this.#reject(this.#outcome);
+    else if (this.#outcome !== null) this.#resolve(this.#outcome.value);
+  }
+
+  refuse(error: SvcError): void {
+    this.#reject(error);
+  }
 }
 
 /** Most calls in one transaction. Further ones wait for the next group. */
@@ -36,7 +74,7 @@ export class GroupCommit {
   readonly #commit;
   /** Whether a commit waits for the disk now. */
   #isSynced = true;
-  #waiting: Call[] = [];
+  #waiting: Waiting[] = [];
   #scheduled = false;
 
   /** `onFailed`: called when a group could not be written. */
@@ -51,11 +89,7 @@ export class GroupCommit {
   /** Runs a synchronous call in the next group. Resolves once the group is durable, or written when `isDurable` is false. */
   write<T>(call: () => T, isDurable = true): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const run = () => {
-        const value = call();
-        return () => resolve(value);
-      };
-      this.#waiting.push({ run, refuse: reject, isDurable });
+      this.#waiting.push(new Call(call, isDurable, resolve, reject));
       this.#schedule();
     });
   }
@@ -86,7 +120,7 @@ export class GroupCommit {
     if (calls.length > 0) this.#runTogether(calls);
   }
 
-  #runTogether(calls: readonly Call[]): void {
+  #runTogether(calls: readonly Waiting[]): void {
     const failure = this.#attempt(calls);
     if (failure === null) return;
     const [only, ...others] = calls;
@@ -95,12 +129,11 @@ export class GroupCommit {
   }
 
   /** Runs the calls in one transaction. Returns why it was rolled back, or null when it is durable. */
-  #attempt(calls: readonly Call[]): SvcError | null {
-    const settle: (() => void)[] = [];
+  #attempt(calls: readonly Waiting[]): SvcError | null {
     try {
       this.#sync(calls.some(({ isDurable }) => isDurable));
       this.#begin.run();
-      for (const call of calls) settle.push(outcomeOf(call));
+      for (const call of calls) call.run();
       for (const member of this.#members) member.beforeCommit();
       this.#commit.run();
     } catch (error) {
@@ -109,7 +142,7 @@ export class GroupCommit {
       if (failure.code === 'unavailable') this.#onFailed();
       return failure;
     }
-    for (const resolve of settle) resolve();
+    for (const call of calls) call.settle();
     for (const member of this.#members) member.committed();
     return null;
   }
@@ -127,15 +160,5 @@ export class GroupCommit {
     } finally {
       for (const member of this.#members) member.rolledBack();
     }
-  }
-}
-
-/** Runs a call. Its own refusal concerns only its caller, because it comes before its first write. */
-function outcomeOf(call: Call): () => void {
-  try {
-    return call.run();
-  } catch (error) {
-    if (!(error instanceof SvcError) || error.code === 'internal') throw error;
-    return () => call.refuse(error);
   }
 }
