@@ -106,7 +106,9 @@ export function decodeRecord(definition: ActorDefinition, text: string, unchecke
  */
 export function frozen<T>(value: T): T {
   if (value === null || typeof value !== 'object' || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  // To read the values of an object that is frozen takes three times as long.
+  const inner: unknown[] = Object.values(value);
   Object.freeze(value);
-  for (const inner of Object.values(value)) if (typeof inner === 'object') frozen(inner);
+  for (const one of inner) if (typeof one === 'object') frozen(one);
   return value;
 }
