@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { compiledWhenHot } from './kit/hot-schema.ts';
 
 /** Plain JSON: the type of all values that cross a port. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -39,10 +40,11 @@ export function plainObject(value: object): JsonObject {
  */
 export function cachedSchema<Schema extends z.ZodObject>(schema: Schema) {
   const parsed = new WeakMap<object, z.output<Schema>>();
+  const current = compiledWhenHot(schema);
   return z.unknown().transform((value, context): z.output<Schema> => {
     const known = typeof value === 'object' && value !== null ? parsed.get(value) : undefined;
     if (known !== undefined) return known;
-    const read = schema.safeParse(value);
+    const read = current().safeParse(value);
     if (!read.success) {
       for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message });
       return z.NEVER;

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { ContextEntry } from '../../manifests/agent/context.ts';
 import { GrantRequest } from '../../manifests/tool/scope.ts';
+import { jsonObjectField } from '../../runtime/json.ts';
 
 const ResultCheck = z.discriminatedUnion('type', [
   z.object({ type: z.literal('exit_code'), expected: z.number().int(), min_score: z.number() }),
-  z.object({ type: z.literal('json_schema'), schema: z.record(z.string(), z.json()), min_score: z.number() }),
+  z.object({ type: z.literal('json_schema'), schema: jsonObjectField, min_score: z.number() }),
   z.object({
     type: z.literal('regex'),
     pattern: z.string(),
@@ -60,7 +61,7 @@ const FileCheck = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('file_schema'),
     /** The schema, or the file that has it. */
-    schema: z.union([z.record(z.string(), z.json()), filePath]),
+    schema: z.union([jsonObjectField, filePath]),
     /** Null: the output is checked instead. */
     target_path: filePath.nullable(),
     min_score: z.number(),

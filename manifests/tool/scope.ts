@@ -18,13 +18,16 @@ export const Capability = z.object({
 });
 export type Capability = z.output<typeof Capability>;
 
+/** JSON from a manifest that was parsed. It is not walked again: a schema that does so cannot be compiled. */
+const json = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'expected a JSON value');
+
 /** One entry of an agent's `spec.tools` after parsing. */
 export const ManifestTool = z.object({
   name: z.string(),
   /** `mcp:NAME`. */
   server: z.string().optional(),
   executor: z.literal('builtin:cmd').optional(),
-  config: z.record(z.string(), z.json()),
+  config: z.record(z.string(), json),
 });
 export type ManifestTool = z.output<typeof ManifestTool>;
 

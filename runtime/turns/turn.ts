@@ -14,6 +14,7 @@ import {
 import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
 import { type Json, plainJson, plainObject } from '../json.ts';
+import { hot } from '../kit/hot-schema.ts';
 import { contextOf, type Message, type Reply } from '../message.ts';
 import type { TraceContext } from '../tracing/trace-context.ts';
 import { type ActorRecord, frozen } from './record.ts';
@@ -113,7 +114,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   emit(name: string, payload: unknown): void {
     const schema = this.#events[name];
     if (schema === undefined) throw new Error(`${this.self} has no event ${name}`);
-    this.decision.events.push({ name, payload: schema.parse(payload) });
+    this.decision.events.push({ name, payload: hot(schema).parse(payload) });
   }
 
   tell(to: Address, type: string, payload: Json, { delivery, ...options }: TellOptions = {}): void {
@@ -212,13 +213,13 @@ export function runTurn(
   if (record.revision === 0 && definition.creates !== undefined && !definition.creates.includes(message.type)) {
     return refused(new SvcError('not_found', `${definition.kind} not found`));
   }
-  const payload = schema.safeParse(message.payload);
+  const payload = hot(schema).safeParse(message.payload);
   if (!payload.success) return refused(invalidPayload(message.type, payload.error));
   const traced = counted(record.traced, message);
   const turn = new SeededTurn(message, tenant, now, definition, traced.trace);
   try {
     const next = handler(record.state, payload.data, turn);
-    const state = next === record.state ? next : frozen(definition.state.parse(next));
+    const state = next === record.state ? next : frozen(hot(definition.state).parse(next));
     return { kind: 'done', state, decision: turn.decision, traced };
   } catch (thrown) {
     if (thrown instanceof Refusal) return refused(thrown.error);
