@@ -56,6 +56,8 @@ export class ServedBefore {
   compared(cursor: number, ahead: ReadonlyMap<Partition, number>): void {
     for (const [partition, actors] of ahead) {
       if (this.#compared.has(partition)) continue;
+      // A partition's own log and one that it shared may both be compared.
+      this.#compared.add(partition);
       this.#warn(
         `documents are ahead of ${partition}, the store is at ${cursor}; at least ${counted(actors, 'actor')} went back`,
       );

@@ -123,7 +123,11 @@ describe('a partition that another node took after Redis lost its last writes', 
         link.heal();
         await waitUntil('the first node knows exactly', () => toldOf(warnings.flat()).length > 0);
         assert.deepEqual(warnings.map(toldOf), [['1'], []]);
-        assert.equal(warnings.flat().filter((line) => BY_DOCUMENTS.test(line)).length, 1);
+        assert.equal(
+          warnings.flat().filter((line) => BY_DOCUMENTS.test(line)).length,
+          1,
+          JSON.stringify(warnings, null, 1),
+        );
       }));
   }
 });
