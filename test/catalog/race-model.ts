@@ -1,7 +1,7 @@
 import type { CatalogScope, CatalogStatus } from '../../catalog/api.ts';
 import type { SequentialModel, Timed } from '../chaos/linearizability.ts';
 
-/** One entry as any caller may see it. */
+/** An entry in the view of a caller. */
 export interface Seen {
   readonly id: string;
   readonly version: string;
