@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { connect } from 'node:http2';
 import { after, before, describe, test } from 'node:test';
-import { someOf } from '../support/size.ts';
+import { sample, someOf } from '../support/size.ts';
 import { AttackedNode } from './attacked-node.ts';
 import { MOST_BYTES } from './bodies.ts';
 import { type UnderAttack, underAttack } from './caller-under-attack.ts';
@@ -19,7 +19,7 @@ const MOST_MS = 250;
 const STRANGERS_MS = 700;
 const MORE_TRIES = 2;
 /** Calls of the sample, and its end on a busy machine. */
-const FUZZED_CALLS = 400;
+const FUZZED_CALLS = sample({ normal: 250, long: 400 });
 const FUZZED_MS = 12_000;
 const MOST_GROWTH_BYTES = 200 * 1024 * 1024;
 
@@ -38,7 +38,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
   test('no request of a caller holds the event loop for 250 ms of CPU', async () => {
     const attacks = await restAttacks(node, { sample: true });
     assert.ok(attacks.length > 20, `${attacks.length} attacks`);
-    const rows = await measured(node, someOf(attacks, 2), MOST_MS);
+    const rows = await measured(node, someOf(attacks, 3), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
       [],
@@ -49,7 +49,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
   test('no manifest, and no message with the most parts allowed, holds the event loop for that long', async () => {
     const agent = await deploy(node, '/v1/agents?force=true', AGENT);
     const attacks = [...manifestAttacks(node), ...(await messageAttacks(node, agent))];
-    const rows = await measured(node, someOf(attacks, 4), MOST_MS);
+    const rows = await measured(node, someOf(attacks, 6), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
       [],
@@ -57,7 +57,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
   });
 
   test('no unauthenticated request on the internal address holds the event loop for that long', async () => {
-    const rows = await measured(node, someOf(strangerAttacks(node), 2), MOST_MS);
+    const rows = await measured(node, someOf(strangerAttacks(node), 3), MOST_MS);
     assert.deepEqual(
       rows.filter(({ heldMs }) => heldMs > MOST_MS),
       [],
@@ -96,7 +96,7 @@ describe('a node under the largest requests that it takes', { timeout: 400_000 }
     const isBad = ({ failed, calls, heldMs, grownMiB }: UnderAttack): boolean =>
       failed > 0 || calls === 0 || heldMs > MOST_MS || grownMiB * 1024 * 1024 > MOST_GROWTH_BYTES;
     const bad: UnderAttack[] = [];
-    for (const attack of someOf(strangers, 6)) {
+    for (const attack of someOf(strangers, 10)) {
       // The best of a few, as of the requests above: the machine does other things too.
       let row = await underAttack(guarded, attack, STRANGERS_MS);
       for (let more = 0; more < MORE_TRIES && isBad(row); more += 1)

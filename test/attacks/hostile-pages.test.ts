@@ -97,7 +97,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     const first = await state();
     const through: object[] = [];
     // A tab of its own for each takes most of a second of processor time.
-    const chosen = someOf(attempts, 24);
+    const chosen = someOf(attempts, 36);
     const waiting = [...chosen];
     const lane = async (): Promise<void> => {
       for (let attempt = waiting.shift(); attempt !== undefined; attempt = waiting.shift()) {

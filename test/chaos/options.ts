@@ -50,7 +50,7 @@ export const wholeStepsOneKill = (seed: number): StepsOptions => ({
 });
 export const smallSteps = (mode: StepsOptions['mode'], seed: number): StepsOptions => ({
   ...wholeSteps(seed),
-  runs: sample({ normal: 8, long: 20 }),
+  runs: sample({ normal: 6, long: 20 }),
   steps: sample({ normal: 14, long: 40 }),
   kill: { everyMs: 500 },
   compared: sample({ normal: false, long: true }),
@@ -72,7 +72,7 @@ export const smallPrograms = (seed: number): ProgramsOptions => ({
     normal: {
       programs: 120,
       actors: 120,
-      forMs: 6_000,
+      forMs: 5_000,
       everyMs: { killNode: 2_500, killAdapter: 3_500, restartStore: 4_500 },
     },
     long: {
@@ -95,7 +95,7 @@ export const wholeRegister = (seed: number): RegisterOptions => ({
 });
 export const smallRegister = (seed: number): RegisterOptions => ({
   ...wholeRegister(seed),
-  forMs: sample({ normal: 4_000, long: 15_000 }),
+  forMs: sample({ normal: 3_000, long: 15_000 }),
 });
 /** Seeds of the register that the tests run. */
 export const REGISTER_SEEDS = sample({ normal: 1, long: 3 });
@@ -135,7 +135,7 @@ export const smallRolling = (seed: number): RollingOptions => ({
 export const wholeScale = (seed: number): ScaleOptions => ({ nodes: [1, 2, 4], forMs: 10_000, inFlight: 128, seed });
 export const smallScale = (seed: number): ScaleOptions => ({
   nodes: [1, 2],
-  forMs: sample({ normal: 700, long: 2_000 }),
+  forMs: sample({ normal: 500, long: 2_000 }),
   inFlight: 32,
   seed,
 });

@@ -14,7 +14,7 @@ export const wholeWorkflows = (seed: number): WorkflowKillOptions => ({
 export const smallWorkflows = (seed: number): WorkflowKillOptions => ({
   kills: sample({ normal: 2, long: 12 }),
   seed,
-  atATime: 4,
+  atATime: sample({ normal: 3, long: 4 }),
 });
 
 /**

@@ -78,6 +78,8 @@ effectQueueContract(
     async () => new MemoryEffectLedger(),
     async () => {},
   ),
+  // The same queue: only the records are elsewhere.
+  3,
 );
 
 const directories: string[] = [];

@@ -24,7 +24,7 @@ const AxeResult = z.object({
 });
 
 /** Of so many pages one is examined. */
-const EXAMINED = sample({ normal: 6, long: 1 });
+const EXAMINED = sample({ normal: 12, long: 1 });
 
 /** The Chromium of this process: starting one takes more than a second of processor time. */
 let running: Promise<Browser> | null = null;
@@ -137,7 +137,7 @@ export class DashboardPage implements AsyncDisposable {
     }
   }
 
-  /** What axe finds that is serious or critical. It takes about a second: a normal run examines one page of six, by chance. */
+  /** What axe finds that is serious or critical. It takes about a second: a normal run examines one page of twelve, by chance. */
   async serious(): Promise<string[]> {
     if (randomInt(EXAMINED) > 0) return [];
     // Run by the debugger, which the page's policy does not bind.

@@ -42,7 +42,7 @@ interface Case {
 }
 
 /** Where a run takes a process of Node.js each, one await in so many is tried. */
-const SAMPLE = sample({ normal: 80, long: 1 });
+const SAMPLE = sample({ normal: 120, long: 1 });
 
 /**
  * Aborts a run at its first await, the next one at its second, and so on until one ends without having been aborted. What

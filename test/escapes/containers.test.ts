@@ -17,7 +17,7 @@ describe('a node with a container engine cannot be escaped by', NEEDS_PODMAN, ()
   });
   after(() => at[Symbol.asyncDispose]());
 
-  for (const row of someOf(BOXES, 6)) test(row.title, (context) => make(row, at, context));
+  for (const row of someOf(BOXES, 9)) test(row.title, (context) => make(row, at, context));
 
   test('no container and no part of one is left afterwards', async () => {
     const { podman } = at.scene;

@@ -26,7 +26,7 @@ describe('a started node cannot be escaped by', () => {
     describe(KINDS[kind], () => {
       for (const row of someOf(
         ON_ONE_NODE.filter((one) => one.kind === kind),
-        5,
+        8,
       )) {
         test(row.title.slice(0, 140), async (context) => {
           await make(row, at, context);

@@ -72,7 +72,7 @@ describe('connections to Redis', { skip, timeout: 300_000 }, () => {
 
   test('all connections to Redis are killed repeatedly: nothing is lost and no process restarts', async () => {
     const admin = new Redis(cluster.redis.url);
-    for (let round = 0; round < sample({ normal: 2, long: 5 }); round += 1) {
+    for (let round = 0; round < sample({ normal: 1, long: 5 }); round += 1) {
       const asked = tickAll();
       for (const type of ['normal', 'pubsub']) await admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
       await asked;
@@ -87,7 +87,7 @@ describe('connections to Redis', { skip, timeout: 300_000 }, () => {
     await cluster.settled('before the link is slow');
     const before = await cluster.holders();
     for (const node of [0, 1]) cluster.slow(node, 100);
-    for (let round = 0; round < sample({ normal: 3, long: 8 }); round += 1) await tickAll();
+    for (let round = 0; round < sample({ normal: 2, long: 8 }); round += 1) await tickAll();
     assert.ok((await isReady(0)) && (await isReady(1)));
     assert.deepEqual(await cluster.holders(), before);
     for (const node of [0, 1]) cluster.heal(node);

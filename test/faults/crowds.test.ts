@@ -30,7 +30,7 @@ describe('more callers than a node has places for', { timeout: 300_000 }, () => 
 
   test('an overloaded node refuses new work with a time to retry, resets no connection, and its runs go on', async () => {
     const outcome = await one(
-      await openOverload('sqlite', sample({ normal: 150, long: 300 }), sample({ normal: 1_500, long: 3_000 }), {
+      await openOverload('sqlite', sample({ normal: 100, long: 300 }), sample({ normal: 800, long: 3_000 }), {
         starts_in_flight: 4,
         start_wait_ms: 10,
       }),

@@ -12,7 +12,7 @@ import { commandsThrough } from './rounds/redis-away.ts';
 import { openRedisFleet, type RedisFleet } from './rounds/redis-fleet.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-const MANY = sample({ normal: 5, long: 12 });
+const MANY = sample({ normal: 3, long: 12 });
 /** A lease is held for 6 s. */
 const LONGER_THAN_A_LEASE_MS = 9_000;
 

@@ -14,7 +14,7 @@ const skip = (redisMissing() ?? mongoMissing()) || (process.env.MONGODB_URI !== 
 /** How long MongoDB is away. */
 const AWAY_MS = sample({ normal: 15_000, long: 300_000 });
 /** Bulk writes that are broken. */
-const BROKEN_WRITES = sample({ normal: 3, long: 10 });
+const BROKEN_WRITES = sample({ normal: 2, long: 10 });
 const YAML = { 'content-type': 'application/yaml' };
 /** What the driver takes to give up, and some for a busy machine. */
 const CALL_LIMIT_MS = 20_000;
@@ -70,7 +70,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
       RECOVERY_LIMIT_MS,
     );
   const runs = (input: string) =>
-    Promise.all(Array.from({ length: sample({ normal: 4, long: 10 }) }, () => node.run(agent, input)));
+    Promise.all(Array.from({ length: sample({ normal: 2, long: 10 }) }, () => node.run(agent, input)));
 
   test('MongoDB 50 ms away in each direction: calls take longer, executions complete and are listed', async () => {
     link.slow(50);

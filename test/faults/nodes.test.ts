@@ -13,11 +13,11 @@ const skip = clusterMissing();
 /** Far beyond the lease. */
 const BLOCKED_MS = 15_000;
 const TTL_MS = 2_000;
-const RUNS = sample({ normal: 4, long: 8 });
+const RUNS = sample({ normal: 3, long: 8 });
 const STEPS = 6;
 /** Kills while a node starts. */
 const STARTS = sample({ normal: 2, long: 5 });
-const TICKERS = sample({ normal: 12, long: 24 });
+const TICKERS = sample({ normal: 8, long: 24 });
 
 const Run = z.object({ done: z.number(), status: z.string() });
 

@@ -9,7 +9,7 @@ import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-const MANY = sample({ normal: 4, long: 8 });
+const MANY = sample({ normal: 3, long: 8 });
 /** For a machine that runs other tests beside this one. */
 const BUSY_MS = 2_500;
 /** Streams go on for ever, or until their run ends. */
@@ -158,7 +158,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
 
   test('functions and scripts are flushed under load: no call fails', async () => {
     const ids: string[] = [];
-    for (let round = 0; round < sample({ normal: 2, long: 5 }); round += 1) {
+    for (let round = 0; round < sample({ normal: 1, long: 5 }); round += 1) {
       const starts = Promise.all(Array.from({ length: MANY }, (_, at) => start(`flush-${round}-${at}`)));
       await admin.call('FUNCTION', 'FLUSH');
       await admin.script('FLUSH');

@@ -72,7 +72,7 @@ async function reached({ file, kind, type, change }: Planted): Promise<readonly 
 }
 
 test('each change of one line in a handler is pinned to its first message', async () => {
-  const most = sample({ quick: 10, normal: 15, long: 1_000 });
+  const most = sample({ quick: 10, normal: 10, long: 1_000 });
   let pinned = 0;
   const seen = new Set<string>();
   for (const planted of allChanges()) {
@@ -97,7 +97,7 @@ test('each change of one line in a handler is pinned to its first message', asyn
 });
 
 test('runs of the examples, many at a time, replay with an equal state at every message', async () => {
-  const runs = sample({ quick: 6, normal: 10, long: 1_000 });
+  const runs = sample({ quick: 6, normal: 6, long: 1_000 });
   const atOnce = 6;
   await using node = await ExampleNode.start();
   const examples = WORKFLOW_EXAMPLES.filter(({ needs, start }) => needs.length === 0 && start.by === 'run');

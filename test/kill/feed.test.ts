@@ -20,7 +20,7 @@ spec:
   task: { prompt_template: "{{input}}" }
   advanced: { bootstrap_path: /bin/echo }
 `;
-const RUNS = sample({ normal: 12, long: 60 });
+const RUNS = sample({ normal: 8, long: 60 });
 const WITHIN_MS = 90_000;
 
 const Listed = z.object({

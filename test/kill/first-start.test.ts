@@ -19,7 +19,7 @@ spec:
 
 /** Kills of the very first start, each on fresh stores: files, schemas and functions are half there. */
 const STARTS: readonly (readonly [kind: StoreKind, count: number])[] = [
-  ['sqlite', sample({ normal: 2, long: 8 })],
+  ['sqlite', sample({ normal: 1, long: 8 })],
   ['redis', sample({ normal: 1, long: 3 })],
 ];
 const EARLIEST_MS = 100;

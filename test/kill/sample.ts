@@ -17,7 +17,7 @@ export function killSample(kind: StoreKind): void {
   const skip = storesMissing(kind);
   const title = `${KILLS} times kill -9 on ${kind}: every execution ends as an unkilled one, no event is lost or doubled`;
   test(title, { skip, timeout: 300_000 }, async (context) => {
-    const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: sample({ normal: 8, long: 12 }) };
+    const options = { kind, kills: KILLS, seed: seedOf(process.env), atATime: sample({ normal: 5, long: 12 }) };
     const outcome = await runChaos(options);
     const counts = checkOutcome(outcome);
     for (const line of reportLines(options, outcome, counts)) context.diagnostic(line);

@@ -6,7 +6,7 @@ import type { RawDelivery } from './raw-ledger.ts';
 import { checkTraces } from './trace-checks.ts';
 import { runTraces, traceLines } from './traces.ts';
 
-const RUNS = sample({ normal: 12, long: 1_000 });
+const RUNS = sample({ normal: 8, long: 1_000 });
 
 test(`${RUNS} random runs of all kinds under kills and lost answers: the raw ledger holds each append once, one graph a call`, async (context) => {
   const outcome = await runTraces({

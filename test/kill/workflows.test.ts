@@ -13,7 +13,7 @@ const title =
 
 test(title, { skip, timeout: 300_000 }, async (context) => {
   const options = smallWorkflows(seedOf(process.env));
-  const report = await workflowsUnderKills(options, (examples) => someOf(examples, 5));
+  const report = await workflowsUnderKills(options, (examples) => someOf(examples, 8));
   context.diagnostic(reportText(report));
   assert.deepEqual(report.broken, []);
 });

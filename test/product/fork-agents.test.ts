@@ -81,7 +81,7 @@ describe('forks of executions', () => {
     const id = await node.run(agents.get(name) ?? '', input);
     const original = await ended(id);
     const messages = await historyOf(id);
-    const most = sample({ normal: 12, long: 1_000 });
+    const most = sample({ normal: 6, long: 1_000 });
     let forks = 0;
     for (const [place, { id: message_id, type }] of messages.entries()) {
       if (forks >= most) break;

@@ -96,7 +96,7 @@ describe('a fork of a run', () => {
       for (const name of names) {
         const example = WORKFLOW_EXAMPLES.find((one) => one.name === name);
         assert.ok(example !== undefined);
-        assert.ok((await forkAtEach(example, sample({ normal: 3, long: 100 }))) > 0);
+        assert.ok((await forkAtEach(example, sample({ normal: 2, long: 100 }))) > 0);
       }
     }
   });
@@ -237,7 +237,7 @@ describe('a fork of a run', () => {
     const messages = await messagesOf('workflow', id);
     const message_id = messages.find(({ type }) => type === 'CommandEnded')?.id;
     const earlier = (await lines()).filter((line) => line.startsWith('ONE')).length;
-    const rounds = sample({ normal: 3, long: 30 });
+    const rounds = sample({ normal: 2, long: 30 });
     const forks: string[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const asked = fork(id, { message_id }, `killed-${round}`);

@@ -6,8 +6,8 @@ import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
-const STREAMS = sample({ normal: 500, long: 2_000 });
-const STARTS = sample({ normal: 150, long: 500 });
+const STREAMS = sample({ normal: 200, long: 2_000 });
+const STARTS = sample({ normal: 80, long: 500 });
 /** What one idle stream may cost beside its sockets' buffers, with room for the collector to be late. */
 const MOST_MB_FOR_STREAMS = 200;
 

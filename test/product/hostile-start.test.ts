@@ -20,7 +20,7 @@ const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
 /** A node that cannot start says so at once. What hangs is cut off and fails. */
 const MOST_MS = 60_000;
 /** One start in so many is a process of its own too, which takes most of a second of processor time. */
-const PROCESS_EVERY = sample({ normal: 28, long: 1 });
+const PROCESS_EVERY = sample({ normal: 40, long: 1 });
 const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0'];
 
 const head = 'apiVersion: svc.dev/v1\nkind: NodeConfig\n';

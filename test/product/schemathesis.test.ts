@@ -18,11 +18,11 @@ const PROGRAM = join(HOME, 'bin', 'schemathesis');
 /** The bounds and wrong types of every operation. A run that is cut leaves operations untested, and that is a failure. */
 const COVERAGE = { phases: 'examples,coverage', seconds: 360 };
 /** Random examples, and chains of operations by their links: as many as there is time for. */
-const RANDOM = { phases: 'fuzzing,stateful', seconds: sample({ normal: 4, long: 900 }) };
+const RANDOM = { phases: 'fuzzing,stateful', seconds: sample({ normal: 2, long: 900 }) };
 /** Of each operation. */
-const EXAMPLES = sample({ normal: 6, long: 25 });
-/** In a normal run each node takes another sixteenth of the paths, by chance; in a long run each takes all. */
-const SHARES = sample({ normal: 16, long: 1 });
+const EXAMPLES = sample({ normal: 4, long: 25 });
+/** In a normal run each node takes another 24th of the paths, by chance; in a long run each takes all. */
+const SHARES = sample({ normal: 24, long: 1 });
 const FIRST = randomInt(SHARES);
 
 /** False when the program is there; else why not. In CI that is an error. */

@@ -15,7 +15,7 @@ const skip = (redisMissing() ?? mongoMissing()) || false;
 const GRACE_MS = 30_000;
 /** Long before the grace of a program is over. */
 const AT_ONCE_MS = 5_000;
-const STREAMS = sample({ normal: 8, long: 24 });
+const STREAMS = sample({ normal: 4, long: 24 });
 /** Events of a slow execution that is half through, at 50 ms each. */
 const HALF = 50;
 

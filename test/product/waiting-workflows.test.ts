@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { WorkflowCalls } from '../support/workflow-kill-calls.ts';
 import { endsOf, startWaiting, WAITING_WORKFLOW } from '../support/workflow-kill-waiting.ts';
 
-const WAITING = sample({ normal: 60, long: 500 });
+const WAITING = sample({ normal: 30, long: 500 });
 const SPEC = { kernel: { passivate_after_ms: 500 }, observability: { logging: { level: 'warn' } } };
 
 for (const kind of ['sqlite', 'redis'] as const satisfies readonly StoreKind[]) {

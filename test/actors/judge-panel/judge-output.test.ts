@@ -105,7 +105,7 @@ describe("a judge's output", () => {
         const read = readJudge(text, { inProse: true });
         assert.ok(read.ok || read.reason.length > 0);
       }),
-      { numRuns: sample({ normal: 200, long: 2_000 }) },
+      { numRuns: sample({ normal: 100, long: 2_000 }) },
     );
   });
 });

@@ -74,9 +74,9 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     const before = await snapshot(scene, 'alphaAdmin', alpha);
     const strangers = scene.strangersTo('alpha');
     const nameOf = (thing: keyof Named) => alpha[thing];
-    await assertHidden(strangers, someOf(ROUTE_ROWS, 8), nameOf);
+    await assertHidden(strangers, someOf(ROUTE_ROWS, 16), nameOf);
     const byKey = strangers.filter(({ name }) => name.startsWith('key of'));
-    await assertHidden(byKey, someOf(pathRows(alpha), 12), nameOf);
+    await assertHidden(byKey, someOf(pathRows(alpha), 24), nameOf);
     assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
   });
 
@@ -87,7 +87,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     const before = await snapshot(scene, 'alphaUser', andys);
     const rows = someOf(
       [...pathRows(own), ...ROUTE_ROWS.map((row) => ({ ...row, things: row.things.filter((thing) => thing in own) }))],
-      6,
+      12,
     );
     const among = (names: readonly string[]) => names.map((name) => scene.asker(name));
     await assertHidden(among(['alphaOther', 'alphaReader', 'key of alphaOther']), rows, nameOf);

@@ -10,7 +10,7 @@ import { IsolatedTenants } from './isolated-tenants.ts';
 import { isCatalog, type Kind, type Made, Model, type Person, sees } from './model.ts';
 
 /** How long callers do anything, and longer where not enough was seen by then. */
-const FOR_MS = Number(process.env.SVC_ISOLATION_MS ?? sample({ normal: 1_500, long: 45_000 }));
+const FOR_MS = Number(process.env.SVC_ISOLATION_MS ?? sample({ normal: 1_000, long: 45_000 }));
 
 const KINDS: readonly Kind[] = ['agent', 'workflow', 'execution', 'run', 'volume', 'secret', 'key', 'pattern'];
 const DEPLOYED: readonly Kind[] = ['agent', 'workflow'];

@@ -16,7 +16,7 @@ import { type CallerName, Realms } from '../realms.ts';
 
 const KILLS = sample({ normal: 1, long: 3 });
 /** Secrets during a key rotation. */
-const MANY = sample({ normal: 15, long: 40 });
+const MANY = sample({ normal: 8, long: 40 });
 const PATH = 'db/password';
 const ROUTE = `/v1/secrets/${encodeURIComponent(PATH)}`;
 

@@ -21,7 +21,7 @@ describe(`management tools: ${COUNTS}, the same answer over SEAL REST, gRPC and 
   });
   after(() => node[Symbol.asyncDispose]());
 
-  for (const row of someOf(ROWS, 12)) {
+  for (const row of someOf(ROWS, 24)) {
     test(`${row.tool} ${row.what}`, async () => {
       sameAnswer(await Promise.all(node.doors.map((door) => callOf(row, door, settingOf(door, 'svc-system')))));
     });

@@ -17,7 +17,7 @@ import { Seeded } from './seeded.ts';
 import type { Door } from './transports.ts';
 
 const SEED = 20_260_611;
-const COUNT = sample({ normal: 80, long: 1_000 });
+const COUNT = sample({ normal: 40, long: 1_000 });
 const AT_ONCE = 32;
 
 interface Trial {

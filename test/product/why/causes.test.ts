@@ -219,7 +219,7 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
   const nested = new Map<Cause, Planted>();
   const causes = [...CAUSES, ...(NEEDS_PODMAN.skip === undefined ? CONTAINER_CAUSES : [])];
   /** Those that are planted three deep, too: the first always, of the others some. */
-  const deep = new Set([...causes.slice(0, 1), ...someOf(causes, 3)]);
+  const deep = new Set([...causes.slice(0, 1), ...someOf(causes, 6)]);
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-why-'));

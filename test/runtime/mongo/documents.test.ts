@@ -21,7 +21,7 @@ documentsContract(
       },
     };
   },
-  { skip, runs: sample({ normal: 3, long: 15 }) },
+  { skip, runs: sample({ normal: 2, long: 15 }), many: sample({ normal: 2_000, long: 10_000 }) },
 );
 
 // What real MongoDB gets: conditional updates. FerretDB does them one after another on a single connection, as a scan.
@@ -41,5 +41,5 @@ documentsContract(
       },
     };
   },
-  { skip, runs: sample({ normal: 3, long: 15 }), many: 200 },
+  { skip, runs: sample({ normal: 2, long: 15 }), many: 200 },
 );

@@ -22,5 +22,5 @@ ledgerContract(
     await documents.open();
     return { documents, stop: () => documents.close() };
   },
-  { skip, runs: sample({ normal: 3, long: 20 }) },
+  { skip, runs: sample({ normal: 2, long: 20 }) },
 );

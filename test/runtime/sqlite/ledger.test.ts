@@ -19,5 +19,5 @@ ledgerContract(
       },
     };
   },
-  { runs: sample({ normal: 10, long: 300 }) },
+  { runs: sample({ normal: 6, long: 300 }) },
 );
