@@ -87,7 +87,7 @@ describe('status and scope on the command line', () => {
 
   test('a workflow that is called like another path of the API is warned about, and named on the command line like the others', async () => {
     const svc = (...args: string[]) => runSvc(['workflow', ...args], { SVC_URL: node.url });
-    for (const name of someOf(PATH_WORDS, 8)) {
+    for (const name of someOf(PATH_WORDS, 4)) {
       const file = join(directory, `${name}.yaml`);
       await writeFile(file, MANIFESTS.workflow.replace('thing', name));
       const deployed = await svc('deploy', file);

@@ -87,7 +87,7 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.match(label ?? '', new RegExp(`: ${deliveries.length} deliveries to ${lanes} actors`));
     assert.ok(deliveries.length > 4 && lanes > 1, String(label));
     const cells = (name: string) => page.locator(`.trace-facts div:has(dt:text-is("${name}")) button.link`);
-    for (const { message_id, cause_id, type } of someOf(deliveries, 6)) {
+    for (const { message_id, cause_id, type } of someOf(deliveries, 4)) {
       await page.goto(`${node.url}/traces/${trace}?m=${encodeURIComponent(message_id)}`);
       await page.getByRole('complementary', { name: `Message ${type}` }).waitFor();
       const causes = await cells('Cause').allTextContents();
