@@ -197,6 +197,8 @@ describe('a fork of a run', () => {
     assert.equal(lacks.status, 422);
     assert.match(String(lacks.body.message), /no state ASK of kind Human/);
     assert.equal((await fork(id, { context: { a: 1 } })).status, 422);
+    const broken = await fork(id, { message_id: start?.id, manifest: 'no: [' });
+    assert.match(String(broken.body.message), /^manifest: not valid YAML: /);
     const unknown = await fork('00000000-0000-4000-8000-000000000000', {});
     assert.deepEqual([unknown.status, unknown.body.message], [404, 'run not found']);
   });

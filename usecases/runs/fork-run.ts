@@ -164,9 +164,8 @@ async function manifestFor<Manifest extends Named>(
 function valid<Manifest>(read: Parsed<Manifest>): Manifest {
   if (read.ok) return read.manifest;
   const details = read.problems.map(({ path, message }) => ({ path, message }));
-  const [first] = details;
-  throw new SvcError('invalid_manifest', `manifest: ${first?.path ?? ''} ${first?.message ?? ''}`, {
-    field: 'manifest',
-    details,
-  });
+  const [{ path, message } = { path: '', message: 'not valid' }] = details;
+  // A text that is no YAML has no place that could be named.
+  const where = path === '' ? '' : `${path}: `;
+  throw new SvcError('invalid_manifest', `manifest: ${where}${message}`, { field: 'manifest', details });
 }
