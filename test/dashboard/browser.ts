@@ -104,6 +104,8 @@ export class DashboardPage implements AsyncDisposable {
 
   static async open(context: BrowserContext, origins: readonly string[], axe: string): Promise<DashboardPage> {
     const page = await context.newPage();
+    // The first page of a browser took more than 30 s on a machine whose cores were taken.
+    page.setDefaultTimeout(60_000);
     const one = new DashboardPage(page, axe);
     page.on('console', (message) => {
       if (message.text().includes(NETWORK_CHANGED)) return;

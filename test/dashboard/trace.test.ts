@@ -80,7 +80,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.equal(next, null);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}`);
     const label = await picture(page).getAttribute('aria-label');
     const lanes = new Set(deliveries.map(({ to }) => to)).size;
@@ -108,7 +107,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { deliveries } = await rawTrace(trace);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}`);
     await picture(page).focus();
     for (const step of [0, 1, 2]) {
@@ -152,7 +150,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
   test('links lead from a trace to its run, to the runs of its states, to its actor, and back to a message of the trace', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}`);
     await page.getByRole('heading', { name: 'Trace of two-steps' }).waitFor();
     await page.getByRole('link', { name: 'Run', exact: true }).click();
@@ -176,7 +173,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     assert.ok(above !== undefined && children.length > 0);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/runs/workflow/${above.id}?tab=tree`);
     const tree = page.getByRole('region', { name: 'Parents and children' });
     await tree.getByText(above.name).waitFor();
@@ -201,7 +197,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const id = runs.find(({ kind }) => kind === 'execution')?.id;
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     const steps: Readonly<Record<string, () => Promise<unknown>>> = {
       'Read the reason': async () => {
         await page.goto(`${node.url}/runs/execution/${id}`);
@@ -250,7 +245,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { steps } = path.parse((await node.call('GET', `/v1/traces/${trace}/critical-path`)).body);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}?m=${deliveries.at(-1)?.message_id}`);
     await page.getByRole('button', { name: 'Critical path' }).click();
     const messages = new Set(steps.map(({ message_id }) => message_id)).size;
@@ -271,7 +265,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { deliveries } = await rawTrace(failed);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${failed}?view=table`);
     const rows = async () => Number(await page.getByRole('table').getAttribute('aria-rowcount')) - 1;
     // The run may still be tried again: both sides are read until they are equal.
@@ -293,7 +286,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
   test('a trace that runs grows while the page is open, and ends equal to a fresh one', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${running}`);
     await picture(page).waitFor();
     await node.json('POST', `/v1/executions/${sleeper}/cancel`, {});
@@ -314,7 +306,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
     const { changes } = Changes.parse(diff.body);
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces/${trace}?m=${message_id}`);
     const state = page.getByRole('region', { name: 'State of the actor' });
     await state.getByRole('listitem').first().waitFor();
@@ -334,7 +325,6 @@ describe('the page of a trace', { skip: browserMissing() }, () => {
   test('the list of traces filters in the address, and leads to a trace', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    page.setDefaultTimeout(60_000);
     await page.goto(`${node.url}/traces?name=two-steps`);
     await waitUntil('one row', async () => (await page.getByRole('row').count()) === 2);
     await page.getByRole('link', { name: 'two-steps' }).click();
