@@ -4,7 +4,6 @@ import { announcement, onTheWire, whoMayCall } from './app/announcement.ts';
 import { type Areas, openAreas } from './app/areas.ts';
 import { openAudit } from './app/audit.ts';
 import { openCallers } from './app/callers.ts';
-import { settleMemory } from './app/calm-memory.ts';
 import { areasOnceOpen, type EffectAreas, workersOnceOpen } from './app/effect-areas.ts';
 import { openEffects } from './app/effects.ts';
 import { openFigures, timedStores } from './app/figures.ts';
@@ -320,7 +319,6 @@ export async function runNode(args: readonly string[]): Promise<void> {
   if (isStopping) end(node);
   // Printed last, since a program that reads these lines may stop the node at once.
   for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
-  settleMemory((error) => named.warn({ err: error }, 'memory is not given back while the node is calm'));
 }
 
 /** What is printed when the node did not start: the message of an error that is known, or an unexpected error with its stack. */

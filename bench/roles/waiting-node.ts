@@ -1,8 +1,7 @@
-import { settleMemory } from '../../app/calm-memory.ts';
 import { startNode } from '../../main.ts';
 import { roleOptions, serveRole } from '../role.ts';
 
-/** The process of `svc start`, which can also say how much heap it uses after a collection. */
+/** The product's own process, which can also say how much heap it uses after a collection. */
 export interface WaitingNodeAnswer {
   readonly url: string;
   readonly heapUsed: number;
@@ -11,7 +10,6 @@ export interface WaitingNodeAnswer {
 
 const { flags } = roleOptions<{ flags: Readonly<Record<string, string>> }>();
 const node = await startNode({ flags, env: {} });
-settleMemory(console.error);
 
 serveRole(
   async (): Promise<WaitingNodeAnswer> => {

@@ -274,16 +274,9 @@ function callTool(url: string, agent: Agent, name: string, args: object): Promis
   });
 }
 
-/** Share of a core over a while, once what was asked for is done and the node has given memory back. */
+/** Share of a core over a while, once what was asked for is done. */
 async function calmCpu(pid: number): Promise<number> {
   for (let look = 0; look < 60 && (await cpuOver(pid, 1_000)) > CALM_CPU; look += 1);
-  let least = await memoryMb(pid);
-  for (let look = 0, since = 0; look < 30 && since < 3; look += 1) {
-    await pause(2_000);
-    const now = await memoryMb(pid);
-    since = now < least * 0.99 ? 0 : since + 1;
-    least = Math.min(least, now);
-  }
   return cpuOver(pid, LOOK_MS);
 }
 

