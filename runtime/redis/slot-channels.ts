@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Cluster } from 'ioredis';
+import { Cluster, Command } from 'ioredis';
 import type { Connection } from './connection.ts';
 
 /** Delay before a refused subscription is repeated: a slot that moves to another server may refuse it. */
@@ -9,18 +9,13 @@ const TOGETHER_MS = 500;
 /** Most channels of one request. */
 const MOST_AT_ONCE = 500;
 
-/** Number of slots of a Redis Cluster. */
-const SLOTS = 16_384;
-/** CRC-16/XMODEM, as the Cluster specification says. */
-const POLYNOMIAL = 0x1021;
-
 /**
  * Whether a channel belongs to one slot of a Cluster, where only the server of that slot carries its messages (sharded
  * pub/sub).
  */
 export const isSharded = (channel: string): boolean => channel.startsWith('{');
 
-interface Place {
+interface Subscription {
   readonly slot: number;
   /** True while the subscription is requested. */
   isRequested: boolean;
@@ -31,7 +26,7 @@ interface Place {
 /** Called with channels that are in place again. */
 type Restored = (channels: readonly string[]) => Promise<void>;
 
-type Places = ReadonlyMap<string, Place>;
+type Subscriptions = ReadonlyMap<string, Subscription>;
 
 /**
  * Channels of slots, and the server on which each is subscribed. The client library requests all channels again after a gap and
@@ -41,7 +36,7 @@ type Places = ReadonlyMap<string, Place>;
 export class SlotChannels {
   readonly #connection: Connection;
   readonly #warn: (warning: string) => void;
-  readonly #places = new Map<string, Place>();
+  readonly #subscriptions = new Map<string, Subscription>();
 
   constructor(connection: Connection, warn: (warning: string) => void) {
     this.#connection = connection;
@@ -50,20 +45,20 @@ export class SlotChannels {
 
   /** Requests a channel until a server accepts it. Resolves when it is in place or was given up. */
   async subscribe(channel: string): Promise<void> {
-    const place: Place = { slot: slotOf(channel), isRequested: true, server: null };
-    this.#places.set(channel, place);
-    await this.#request(place.slot, new Map([[channel, place]]), false);
+    const subscription: Subscription = { slot: slotOf(channel), isRequested: true, server: null };
+    this.#subscriptions.set(channel, subscription);
+    await this.#request(subscription.slot, new Map([[channel, subscription]]), false);
   }
 
   async unsubscribe(channel: string): Promise<void> {
-    this.#places.delete(channel);
+    this.#subscriptions.delete(channel);
     await this.#connection.sunsubscribe(channel);
   }
 
   /** The connection to a server has ended; without a name, all have. */
   lost(server?: string): void {
-    for (const place of this.#places.values()) {
-      if (server === undefined || place.server === server) place.server = null;
+    for (const subscription of this.#subscriptions.values()) {
+      if (server === undefined || subscription.server === server) subscription.server = null;
     }
   }
 
@@ -72,43 +67,46 @@ export class SlotChannels {
    * for slots that took longer than the others of their server.
    */
   restore(restored: Restored): void {
-    const servers = new Map<string, Map<number, Map<string, Place>>>();
-    for (const [channel, place] of this.#places) {
-      const server = this.#serverOf(place.slot);
-      if (place.isRequested || (place.server !== null && place.server === server)) continue;
-      place.isRequested = true;
-      const slots = servers.get(server ?? '') ?? new Map<number, Map<string, Place>>();
+    const servers = new Map<string, Map<number, Map<string, Subscription>>>();
+    for (const [channel, subscription] of this.#subscriptions) {
+      const server = this.#serverOf(subscription.slot);
+      if (subscription.isRequested || (subscription.server !== null && subscription.server === server)) continue;
+      subscription.isRequested = true;
+      const slots = servers.get(server ?? '') ?? new Map<number, Map<string, Subscription>>();
       servers.set(server ?? '', slots);
-      slots.set(place.slot, (slots.get(place.slot) ?? new Map<string, Place>()).set(channel, place));
+      slots.set(
+        subscription.slot,
+        (slots.get(subscription.slot) ?? new Map<string, Subscription>()).set(channel, subscription),
+      );
     }
     for (const slots of servers.values()) void this.#restoreAll(slots, restored);
   }
 
   close(): void {
-    this.#places.clear();
+    this.#subscriptions.clear();
   }
 
-  async #restoreAll(slots: ReadonlyMap<number, Places>, restored: Restored): Promise<void> {
+  async #restoreAll(slots: ReadonlyMap<number, Subscriptions>, restored: Restored): Promise<void> {
     const late = new Set(slots.keys());
-    const requested = [...slots].map(async ([slot, places]) => {
-      await this.#request(slot, places, true);
-      if (!late.delete(slot)) await restored([...places.keys()]);
+    const requested = [...slots].map(async ([slot, subscriptions]) => {
+      await this.#request(slot, subscriptions, true);
+      if (!late.delete(slot)) await restored([...subscriptions.keys()]);
     });
     await Promise.race([Promise.all(requested), pause(TOGETHER_MS, undefined, { ref: false })]);
     const inPlace = [...slots].filter(([slot]) => !late.has(slot));
     late.clear();
-    await restored(inPlace.flatMap(([, places]) => [...places.keys()]));
+    await restored(inPlace.flatMap(([, subscriptions]) => [...subscriptions.keys()]));
   }
 
   /** `isKnown`: the library has the request already. */
-  async #request(slot: number, places: Places, isKnown: boolean): Promise<void> {
-    for (let tries = 0; this.#wanted(places).length > 0; tries += 1) {
+  async #request(slot: number, subscriptions: Subscriptions, isKnown: boolean): Promise<void> {
+    for (let tries = 0; this.#wanted(subscriptions).length > 0; tries += 1) {
       const server = this.#serverOf(slot);
       try {
         // The library keeps every request, also a refused one: without this it would keep the channels many times.
-        if (isKnown || tries > 0) await this.#inParts(places, (part) => this.#connection.sunsubscribe(...part));
-        await this.#inParts(places, (part) => this.#connection.ssubscribe(...part));
-        for (const place of places.values()) Object.assign(place, { isRequested: false, server });
+        if (isKnown || tries > 0) await this.#inParts(subscriptions, (part) => this.#connection.sunsubscribe(...part));
+        await this.#inParts(subscriptions, (part) => this.#connection.ssubscribe(...part));
+        for (const subscription of subscriptions.values()) Object.assign(subscription, { isRequested: false, server });
         return;
       } catch (error) {
         if (tries === 0) this.#warn(`subscription failed and is repeated: ${String(error)}`);
@@ -117,8 +115,8 @@ export class SlotChannels {
     }
   }
 
-  async #inParts(places: Places, send: (channels: readonly string[]) => Promise<unknown>): Promise<void> {
-    const channels = this.#wanted(places);
+  async #inParts(subscriptions: Subscriptions, send: (channels: readonly string[]) => Promise<unknown>): Promise<void> {
+    const channels = this.#wanted(subscriptions);
     const parts = Array.from({ length: Math.ceil(channels.length / MOST_AT_ONCE) }, (_, n) =>
       channels.slice(n * MOST_AT_ONCE, (n + 1) * MOST_AT_ONCE),
     );
@@ -126,8 +124,10 @@ export class SlotChannels {
   }
 
   /** Those that were neither given up nor requested anew since. */
-  #wanted(places: Places): string[] {
-    return [...places].flatMap(([channel, place]) => (this.#places.get(channel) === place ? [channel] : []));
+  #wanted(subscriptions: Subscriptions): string[] {
+    return [...subscriptions].flatMap(([channel, subscription]) =>
+      this.#subscriptions.get(channel) === subscription ? [channel] : [],
+    );
   }
 
   #serverOf(slot: number): string | null {
@@ -135,14 +135,9 @@ export class SlotChannels {
   }
 }
 
-/** The slot of a key or of a channel of a slot: of its hash tag where it has one. */
+/** The slot of a key or channel, as the client library computes it. */
 export function slotOf(name: string): number {
-  const open = name.indexOf('{');
-  const close = open < 0 ? -1 : name.indexOf('}', open);
-  let crc = 0;
-  for (const byte of Buffer.from(close > open + 1 ? name.slice(open + 1, close) : name)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ POLYNOMIAL) & 0xffff;
-  }
-  return crc % SLOTS;
+  const slot = new Command('get', [name]).getSlot();
+  if (slot == null) throw new TypeError(`${name} has no slot`);
+  return slot;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 
 interface Timer {
   readonly dueAt: number;
@@ -40,3 +40,9 @@ export class HandClock implements Clock {
 
 /** All that follows from what happened so far, without any time. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A clock for counters of rate limits whose windows do not end while a test counts. */
+export function clockThatStands(): Clock {
+  const at = Date.now();
+  return { ...systemClock, now: () => at };
+}

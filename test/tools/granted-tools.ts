@@ -20,7 +20,7 @@ import { createToolEffect, type ToolEffectParts } from '../../tools/tool-effect.
 import { createToolGranter, type ToolGranterParts } from '../../tools/tool-granter.ts';
 import { type VolumesUnderTest, volumesUnderTest } from '../effects/volumes/volumes-under-test.ts';
 import { effectContext } from '../support/effect-context.ts';
-import { clockThatStands } from '../support/rate-windows.ts';
+import { clockThatStands } from '../support/hand-clock.ts';
 
 export const TENANT = 'acme';
 

@@ -11,7 +11,7 @@ import type { Principal } from '../../../security/api.ts';
 import { createTierLimits } from '../../../security/rate-bounds.ts';
 import { createRateUsage, openRateOverrides } from '../../../security/rate-overrides.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
-import { clockThatStands } from '../../support/rate-windows.ts';
+import { clockThatStands } from '../../support/hand-clock.ts';
 import { ManualClock } from '../identity-provider.ts';
 
 const refused =
