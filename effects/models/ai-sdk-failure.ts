@@ -89,6 +89,8 @@ function networkCode(error: unknown): string | undefined {
     const code = textOf(link, 'code');
     if (code !== undefined && /^(E[A-Z]{3,}|UND_ERR_[A-Z_]+|CERT_[A-Z_]+|[A-Z_]*CERT[A-Z_]*)$/.test(code)) return code;
     if (link instanceof TypeError && link.message === 'terminated') return 'terminated';
+    // Its message repeats what the server sent, and it has no code.
+    if (textOf(link, 'name') === 'HTTPParserError') return 'the answer is not HTTP';
   }
   return undefined;
 }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { resolveSettings } from '../../manifests/node/settings.ts';
+import { refusingPort } from '../support/free-port.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { SvcRun, svc } from './svc-run.ts';
 
@@ -99,8 +100,8 @@ describe('svc node join', () => {
 
   test('says which controllers answer and writes a worker for all of them', async () => {
     using live = await listener();
-    const { endpoint: dead, [Symbol.dispose]: close } = await listener();
-    close();
+    using refusing = await refusingPort();
+    const dead = `127.0.0.1:${refusing.port}`;
     const joined = await svc(join('joiner', `${live.endpoint},${dead}`, '--tags=gpu'));
     assert.equal(joined.code, 0, joined.stderr);
     assert.ok(
@@ -113,8 +114,8 @@ describe('svc node join', () => {
   });
 
   test('without a controller that answers it is exit code 5 and nothing is written', async () => {
-    const { endpoint: dead, [Symbol.dispose]: close } = await listener();
-    close();
+    using refusing = await refusingPort();
+    const dead = `127.0.0.1:${refusing.port}`;
     const refused = await svc(join('alone', dead));
     assert.equal(refused.code, 5);
     assert.match(

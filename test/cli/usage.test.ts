@@ -7,15 +7,8 @@ import { test } from 'node:test';
 import { NODE_FLAGS } from '../../cli/commands/start.ts';
 import { shownValue } from '../../cli/output.ts';
 import { CONFIG_FILE, SETTING_SOURCES } from '../../manifests/node/managed.ts';
+import { refusingPort } from '../support/free-port.ts';
 import { svc } from './svc-run.ts';
-
-/** A port where no one listens any more. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -36,14 +29,16 @@ test('a value for people is cut at long texts, and says how to get the whole of 
 });
 
 test('no node: exit code 5, one line that says where and what to do', async () => {
-  const url = `http://127.0.0.1:${await freePort()}`;
+  using refusing = await refusingPort();
+  const url = `http://127.0.0.1:${refusing.port}`;
   const { code, stdout, stderr } = await svc(['agent', 'list'], { SVC_URL: url });
   assert.deepEqual([code, stdout], [5, '']);
   assert.equal(stderr, `svc: cannot reach ${url}: ECONNREFUSED (is it started? svc start)\n`);
 });
 
 test('a trace and a message are shown by their ids alone', async () => {
-  const url = `http://127.0.0.1:${await freePort()}`;
+  using refusing = await refusingPort();
+  const url = `http://127.0.0.1:${refusing.port}`;
   for (const group of ['trace', 'message']) {
     const { code, stderr } = await svc([group, '0af7651916cd43dd8448eb211c80319c'], { SVC_URL: url });
     assert.equal(code, 5, stderr);

@@ -1,4 +1,5 @@
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 
 /**
  * Below the ports that systems give to connections, and to servers that name none: no one gets one of these by chance
@@ -27,4 +28,24 @@ function isFree(port: number): Promise<boolean> {
     probe.once('error', () => resolve(false));
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
+}
+
+/**
+ * A loopback port that refuses connections until it is disposed of. A port whose server was closed does not: the system may
+ * give it to another server at once. This one belongs to the client's end of an open connection, so no server gets it.
+ */
+export async function refusingPort(): Promise<{ readonly port: number; [Symbol.dispose](): void }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+  const [[peer]] = await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
+  const { port } = socket.address() as AddressInfo;
+  return {
+    port,
+    [Symbol.dispose]: () => {
+      socket.destroy();
+      peer.destroy();
+      server.close();
+    },
+  };
 }

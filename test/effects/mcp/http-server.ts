@@ -25,7 +25,7 @@ export interface HttpServer extends AsyncDisposable {
 
 /** A hand-written MCP server over HTTP with a fault for each of its tools. */
 export async function httpServer(
-  options: { readonly bearer?: string; readonly redirect?: string } = {},
+  options: { readonly bearer?: string; readonly redirect?: string; readonly port?: number } = {},
 ): Promise<HttpServer> {
   const seen: IncomingHttpHeaders[] = [];
   const methods: string[] = [];
@@ -49,7 +49,7 @@ export async function httpServer(
     if (message.id === undefined) return response.writeHead(202).end();
     return answer(response, message, session);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   return {

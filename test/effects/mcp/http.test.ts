@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { freePort } from '../../support/free-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { httpServer } from './http-server.ts';
 import { BEARER, code, KEY, mcpUnderTest } from './mcp-servers.ts';
@@ -73,11 +74,13 @@ describe('a server behind a URL', () => {
   });
 
   test('that has no listener is tried again until it has one', async () => {
-    const first = await httpServer();
-    await first[Symbol.asyncDispose]();
-    await using bench = await mcpUnderTest([settings(first.url)]);
+    const port = await freePort();
+    await using bench = await mcpUnderTest([settings(`http://127.0.0.1:${port}/mcp`)]);
     assert.deepEqual(await bench.servers.tools(), []);
     assert.match(bench.servers.status()[0]?.error ?? '', /ECONNREFUSED/);
     await waitUntil('several attempts', () => (bench.servers.status()[0]?.restarts ?? 0) >= 3);
+    await using _server = await httpServer({ port });
+    await waitUntil('the server to be in use', () => bench.servers.status()[0]?.status === 'ready');
+    assert.equal(await bench.text('far.echo'), 'echo');
   });
 });

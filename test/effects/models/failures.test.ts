@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import type { SvcError } from '../../../runtime/errors.ts';
+import { refusingPort } from '../../support/free-port.ts';
 import { type ModelServer, startModelServer } from '../../support/model-server.ts';
 import { ask, FORMATS, failureOf, KEY, providerAt, until } from './generate.ts';
 
@@ -189,16 +191,24 @@ describe('failures', { concurrency: FORMATS.length }, () => {
 
 describe('no server at all', () => {
   test('a refused connection is model_unavailable and shows no address', async () => {
-    const probe = createServer();
-    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const address = probe.address();
-    assert.ok(address !== null && typeof address === 'object');
-    await new Promise((resolve) => probe.close(resolve));
-    const server = { url: `http://127.0.0.1:${address.port}` } as ModelServer;
+    using refusing = await refusingPort();
+    const server = { url: `http://127.0.0.1:${refusing.port}` } as ModelServer;
     const error = await failureOf({ providers: [providerAt(server, 'openai')], selection: { max_retries: 1 } });
     assert.equal(error.code, 'model_unavailable');
     assert.match(error.message, /ECONNREFUSED/);
-    assert.ok(!error.message.includes(String(address.port)));
+    assert.ok(!error.message.includes(String(refusing.port)));
+    assertNoKey(error);
+  });
+
+  test('a server that does not speak HTTP is model_unavailable and says so', async () => {
+    const odd = createServer((socket) => socket.end('-ERR unknown command\r\n')).listen(0, '127.0.0.1');
+    await once(odd, 'listening');
+    const { port } = odd.address() as AddressInfo;
+    const server = { url: `http://127.0.0.1:${port}` } as ModelServer;
+    const error = await failureOf({ providers: [providerAt(server, 'openai')], selection: { max_retries: 1 } });
+    odd.close();
+    assert.equal(error.code, 'model_unavailable');
+    assert.match(error.message, /the connection failed \(the answer is not HTTP\)/);
     assertNoKey(error);
   });
 

@@ -4,6 +4,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Web } from '../../../usecases/ports/web.ts';
+import { refusingPort } from '../../support/free-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { serve, webOver } from './page-server.ts';
 
@@ -142,11 +143,8 @@ describe('a search', () => {
   }
 
   test('of a provider that cannot be reached is unavailable, and the error does not hold the key', async () => {
-    const { port } = await (async () => {
-      await using server = await serve(() => {});
-      return server;
-    })();
-    await assert.rejects(search(provider('brave', port)), (error: SvcError) => {
+    using refusing = await refusingPort();
+    await assert.rejects(search(provider('brave', refusing.port)), (error: SvcError) => {
       assert.equal(error.code, 'unavailable');
       assert.match(error.message, /ECONNREFUSED/);
       assert.doesNotMatch(String(error.stack), /hunter2/);
