@@ -52,7 +52,7 @@ function underTest() {
       },
     },
   });
-  const append = (id: string) => writer.append(PARTITION, { id, to, body: id, fresh: true }, BOUND, 0);
+  const append = (id: string, body = id) => writer.append(PARTITION, { id, to, body, fresh: true }, BOUND, 0);
   const next = async (): Promise<Call> => {
     await settle();
     await settle();
@@ -60,7 +60,17 @@ function underTest() {
     assert.ok(call, 'a call was sent');
     return call;
   };
-  return { append, next, calls, writer };
+  /** How many messages and characters each pack of these bodies has, in the order of their calls. */
+  const packed = async (bodies: readonly string[]): Promise<{ messages: unknown; characters: number }[]> => {
+    const appended = bodies.map((body, n) => append(String(n), body));
+    await settle();
+    await settle();
+    const sizes = calls.map(({ args }) => ({ messages: args[4], characters: String(args[7]).length }));
+    for (const [n, call] of calls.splice(0).entries()) await call.answer([n * 1_000 + 1, 1_000]);
+    await Promise.all(appended);
+    return sizes;
+  };
+  return { append, next, calls, packed, writer };
 }
 
 const unavailable = { code: 'unavailable' };
@@ -139,4 +149,26 @@ test('a message whose caller left keeps no memory of its body, and a repeat that
   assert.deepEqual([resent.name, resent.args[7]], ['append_pack', 'a']);
   await resent.answer([7, 1_000]);
   assert.deepEqual(await again, { kind: 'accepted', seq: 7 });
+});
+
+test('a pack has at most 256 messages; those of the same tick beyond them go into the next one', async () => {
+  const { packed } = underTest();
+  assert.deepEqual(await packed(Array.from({ length: 600 }, () => 'x')), [
+    { messages: 256, characters: 256 },
+    { messages: 256, characters: 256 },
+    { messages: 88, characters: 88 },
+  ]);
+});
+
+test('a pack ends before 128 K characters; a longer message is a pack of its own', async () => {
+  const { packed } = underTest();
+  const [long, half, over] = [100, 64, 200].map((kilo) => 'x'.repeat(kilo * 1_024));
+  assert.ok(long !== undefined && half !== undefined && over !== undefined);
+  assert.deepEqual(await packed([half, half, 'x', long, half, over, 'x']), [
+    { messages: 2, characters: 128 * 1_024 },
+    { messages: 2, characters: 100 * 1_024 + 1 },
+    { messages: 1, characters: 64 * 1_024 },
+    { messages: 1, characters: 200 * 1_024 },
+    { messages: 1, characters: 1 },
+  ]);
 });
