@@ -384,6 +384,18 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   refuseOlderPrograms: read(({ store }) => store.refuseOlderPrograms()),
 };
 
+/** Other uses of a call of the port, which a store may send in another way. */
+const OTHER_CALLS: Readonly<Record<string, Case>> = {
+  'append of fresh messages': {
+    call: ({ driver, store, partition, self }) => {
+      const deliveries = ['one', 'two'].map((body) => ({ ...driver.delivery(self, body), fresh: true }));
+      return () => store.append(partition, deliveries, 10);
+    },
+    newer: async ({ driver, store, partition, self }) =>
+      void (await store.append(partition, [{ ...driver.delivery(self, 'newer'), fresh: true }], 10)),
+  },
+};
+
 const BETWEEN: Readonly<Record<string, (scene: Scene, tried: Case) => Promise<void>>> = {
   twice: async () => {},
   'late, after another node took the partition and the next life of its node was announced': async (scene) => {
@@ -448,7 +460,7 @@ export function lateContract(make: MakeStore): void {
   section('a call that arrives again changes nothing', make, (promise) => {
     forgottenContract(promise);
     lateAcquiresContract(promise);
-    for (const [name, tried] of Object.entries(CALLS)) {
+    for (const [name, tried] of Object.entries({ ...CALLS, ...OTHER_CALLS })) {
       if (tried === null) continue;
       for (const [when, between] of someOf(Object.entries(BETWEEN), 3)) {
         promise(`${name}, ${when}`, async (driver) => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CommitOutcome } from '../../runtime/actor-store.ts';
 import type { AdoptOutcome } from '../../runtime/leases.ts';
 import { sample } from '../support/size.ts';
+import { sharedLogsLate } from './actor-store-shared-late.ts';
 import { BOUND, fresh, logsOf, NO_CHANGES, nameOf, SharedLogDriver, TTL_MS } from './shared-log-driver.ts';
 import { sharedLogHistory } from './shared-log-histories.ts';
 import { at, commitOf, eventually, type MakeStore, section } from './store-under-test.ts';
@@ -18,6 +19,7 @@ const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? sample({ quick: 4, 
 
 /** Logs that the partitions of a node share; for adapters that have them. */
 export function sharedLogs(make: MakeStore): void {
+  sharedLogsLate(make);
   section('logs that partitions share', make, (promise) => {
     promise(
       'every message to a partition is in the log that it shares, in order, with its partition',
