@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CliFailure, EXIT } from './failure.ts';
 import { isObject, type JsonObject, parseJson } from './json.ts';
@@ -122,17 +123,14 @@ const MAX_RECORD_CHARS = 32 * 1024 * 1024;
  * Records of an event stream without its comments. Throws after `silenceMs` without data or a heartbeat, since a dead peer
  * does not close its connection.
  */
-export async function* eventRecords(
-  body: ReadableStream<Uint8Array>,
-  silenceMs: number,
-): AsyncGenerator<EventRecord, void, undefined> {
+export async function* eventRecords(body: Readable, silenceMs: number): AsyncGenerator<EventRecord, void, undefined> {
   const decoder = new TextDecoder();
-  const reader = body.getReader();
+  const pieces: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
   let rest = '';
   try {
     for (;;) {
-      const piece = await beforeSilence(reader.read(), silenceMs);
-      if (piece.done) return;
+      const piece = await beforeSilence(pieces.next(), silenceMs);
+      if (piece.done === true) return;
       rest += decoder.decode(piece.value, { stream: true }).replaceAll('\r\n', '\n');
       if (rest.length > MAX_RECORD_CHARS) throw new Error(`an event is larger than ${MAX_RECORD_CHARS} characters`);
       const blocks = rest.split('\n\n');
@@ -142,8 +140,12 @@ export async function* eventRecords(
         if (record !== null) yield record;
       }
     }
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ECONNRESET')
+      throw new Error('terminated', { cause: thrown });
+    throw thrown;
   } finally {
-    await reader.cancel().catch(() => undefined);
+    body.destroy();
   }
 }
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { CliFailure, EXIT, exitCodeOf, isPassing } from './failure.ts';
 import { problemLine } from './findings.ts';
+import { type HttpAnswer, httpCall } from './http-call.ts';
 import { isObject, type JsonObject, listOf, parseJson, textOf } from './json.ts';
 
 /** Address of a node, and the credentials for it. */
@@ -37,6 +39,8 @@ export const startOnce = (json: object): Call => ({
 });
 
 const CALL_TIMEOUT_MS = 60_000;
+/** For the answer before the first event. */
+const STREAM_ANSWER_MS = 300_000;
 const REPEATS = 2;
 const MAX_SHOWN_CHARS = 300;
 
@@ -55,23 +59,20 @@ export class NodeClient {
     throw new CliFailure(EXIT.internal, `${this.address.url} did not answer with JSON: is it an svc node?`);
   }
 
-  text(method: string, path: string, call: Call = {}): Promise<string> {
-    return this.#answer(method, path, call, (response) => response.text());
+  async text(method: string, path: string, call: Call = {}): Promise<string> {
+    return new TextDecoder().decode(await this.bytes(method, path, call));
   }
 
   /** Content of any type. */
   async bytes(method: string, path: string, call: Call = {}): Promise<Uint8Array> {
-    return new Uint8Array(await this.#answer(method, path, call, (response) => response.arrayBuffer()));
-  }
-
-  async #answer<T>(method: string, path: string, call: Call, read: (response: Response) => Promise<T>): Promise<T> {
     const timeout = AbortSignal.timeout(call.timeoutMs ?? CALL_TIMEOUT_MS);
     const signal = call.signal === undefined ? timeout : AbortSignal.any([call.signal, timeout]);
     for (let repeat = 0; ; repeat += 1) {
       try {
-        const response = await this.#send(method, path, call, signal);
-        if (response.ok) return await read(response);
-        throw failureOf(response.status, await response.text(), call.file);
+        const answer = await this.#send(method, path, call, signal);
+        const content = await contentOf(answer, signal);
+        if (isOk(answer)) return content;
+        throw failureOf(answer.status, content, call.file);
       } catch (thrown) {
         if (thrown instanceof CliFailure) throw thrown;
         if (call.repeatable === true && repeat < REPEATS && reasonOf(thrown) === 'ECONNRESET') continue;
@@ -81,20 +82,27 @@ export class NodeClient {
   }
 
   /** The body of an event stream, or null when it has ended (204). */
-  async stream(path: string, lastEventId: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array> | null> {
+  async stream(path: string, lastEventId: number, signal: AbortSignal): Promise<Readable | null> {
     const resume: Record<string, string> = lastEventId > 0 ? { 'last-event-id': String(lastEventId) } : {};
     const headers = { accept: 'text/event-stream', ...resume };
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new DOMException('no answer', 'TimeoutError')), STREAM_ANSWER_MS);
     try {
-      const response = await this.#send('GET', path, { headers }, signal);
-      if (response.status === 204) return null;
-      if (response.ok && response.body !== null) return response.body;
-      throw failureOf(response.status, await response.text());
+      const answer = await this.#send('GET', path, { headers }, AbortSignal.any([signal, late.signal]));
+      if (answer.status === 204) {
+        answer.body.resume();
+        return null;
+      }
+      if (isOk(answer)) return answer.body;
+      throw failureOf(answer.status, await contentOf(answer, signal));
     } catch (thrown) {
-      throw thrown instanceof CliFailure ? thrown : this.#unreachable(thrown);
+      throw thrown instanceof CliFailure ? thrown : this.#unreachable(thrown, STREAM_ANSWER_MS);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
-  async #send(method: string, path: string, call: Call, signal: AbortSignal): Promise<Response> {
+  async #send(method: string, path: string, call: Call, signal: AbortSignal): Promise<HttpAnswer> {
     const { tenant, url } = this.address;
     const token = await this.#tokenOf(this.address);
     const target = new URL(`${url.replace(/\/+$/, '')}${path}`);
@@ -111,7 +119,7 @@ export class NodeClient {
       ...(content === undefined ? {} : { 'content-type': content.type }),
       ...call.headers,
     };
-    return fetch(target, { method, headers, signal, body: content?.text });
+    return httpCall(target, { method, headers, signal, body: content?.text });
   }
 
   async #tokenOf({ token, findToken }: NodeAddress): Promise<string | undefined> {
@@ -127,7 +135,19 @@ export class NodeClient {
   }
 }
 
-/** Name of the system error that caused fetch's "fetch failed". */
+const isOk = ({ status }: HttpAnswer): boolean => status >= 200 && status < 300;
+
+async function contentOf({ body }: HttpAnswer, signal: AbortSignal): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  try {
+    for await (const piece of body) pieces.push(piece);
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : thrown;
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Name of the system error behind an error. */
 function reasonOf(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): string {
   let error = thrown;
   for (let depth = 0; depth < 5 && error instanceof Error; depth += 1) {
@@ -142,8 +162,8 @@ function reasonOf(thrown: unknown, timeoutMs = CALL_TIMEOUT_MS): string {
 }
 
 /** Reads both error bodies of the REST API: `{error: CODE, message, details?}` and `{error: TEXT, details?}`. */
-function failureOf(status: number, body: string, file?: string): CliFailure {
-  const answer = parseJson(body);
+function failureOf(status: number, body: Uint8Array, file?: string): CliFailure {
+  const answer = parseJson(new TextDecoder().decode(body));
   const said = textOf(answer, 'message') || textOf(answer, 'error') || `HTTP ${status}`;
   const problems = listOf(answer, 'details').map((detail) => problemLine(detail, file));
   const text = inWordsOfCli(said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said);
