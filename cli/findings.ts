@@ -1,6 +1,6 @@
 import type { Problem } from '../manifests/schema-problems.ts';
 import { type JsonObject, listOf, textOf } from './json.ts';
-import { printable } from './paint.ts';
+import { printable } from './screen/paint.ts';
 
 /**
  * `FILE:LINE:COLUMN: PATH: MESSAGE`, as editors and compilers write it. Without a place: `PATH: MESSAGE`. `mark` goes before

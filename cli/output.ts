@@ -1,6 +1,6 @@
 import { invalid } from './failure.ts';
 import { isObject, type JsonObject } from './json.ts';
-import { forReader, type Paint, paintFor, printable } from './paint.ts';
+import { forReader, type Paint, paintFor, printable } from './screen/paint.ts';
 import { cutTo, padded, widthOf } from './screen/width.ts';
 
 const OUTPUT_FORMATS = ['text', 'table', 'json', 'yaml'] as const;

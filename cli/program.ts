@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { start } from './commands/start.ts';
 import { CliFailure, EXIT, type ExitCode } from './failure.ts';
-import { paintFor, printable } from './paint.ts';
+import { paintFor, printable } from './screen/paint.ts';
 
 const EXIT_CODES =
   '\nExit codes: 0 ok, 1 not found, 2 wrong input, 3 not permitted, 4 conflict, 5 node unreachable or not ready,\n' +

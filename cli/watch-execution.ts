@@ -4,8 +4,8 @@ import { type EventSource, type ExecutionEvent, executionStream, followEvents } 
 import { isObject, type JsonObject, numberOf, textOf } from './json.ts';
 import type { NodeClient } from './node-client.ts';
 import { counted, isForMachines, print } from './output.ts';
-import { paintFor } from './paint.ts';
 import { describeEvent, EventLines } from './screen/event-lines.ts';
+import { paintFor } from './screen/paint.ts';
 
 interface WatchOptions {
   /** Resumes after this event. */

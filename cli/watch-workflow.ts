@@ -4,10 +4,10 @@ import { isObject, textOf } from './json.ts';
 import { named, workflowPath } from './names.ts';
 import { type NodeClient, startOnce } from './node-client.ts';
 import { isForMachines, print } from './output.ts';
-import { paintFor, printable } from './paint.ts';
 import { labelsOf, readInput, readObject } from './read-input.ts';
 import { LiveView, workflowEventLine } from './screen/live-view.ts';
 import { isLastWorkflowEvent } from './screen/live-view-model.ts';
+import { paintFor, printable } from './screen/paint.ts';
 import { endedBadly, interrupted, type Screen, showEvents, waitInWords } from './watch-execution.ts';
 
 const WAIT_REASON_MS = 1_000;

@@ -6,7 +6,7 @@
 import { relative, resolve } from 'node:path';
 import { isObject, numberOf, textOf } from '../cli/json.ts';
 import { NodeClient } from '../cli/node-client.ts';
-import { type Paint, paintFor } from '../cli/paint.ts';
+import { type Paint, paintFor } from '../cli/screen/paint.ts';
 import type { Node } from '../main.ts';
 import { startDemoNode } from './demo/demo-node.ts';
 import { chooseModel, scriptedNotes } from './demo/model-choice.ts';

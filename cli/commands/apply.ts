@@ -11,8 +11,8 @@ import { checkedManifest, deployManifest, isOtherYaml, type ManifestFile, readMa
 import { workflowPath } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
 import { counted, isForMachines, print } from '../output.ts';
-import { paintFor, printable } from '../paint.ts';
 import { several, unreadable } from '../read-input.ts';
+import { paintFor, printable } from '../screen/paint.ts';
 
 interface ApplyOptions {
   readonly file: readonly string[];

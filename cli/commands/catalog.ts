@@ -7,9 +7,9 @@ import { deployManifest, readManifest } from '../manifest-file.ts';
 import { agentId, named, workflowPath } from '../names.ts';
 import type { NodeClient } from '../node-client.ts';
 import { counted, isForMachines, print } from '../output.ts';
-import { forReader } from '../paint.ts';
 import { printDone, printList } from '../print-answer.ts';
 import { wholeNumber } from '../read-input.ts';
+import { forReader } from '../screen/paint.ts';
 
 /** Agents and workflows share these commands. */
 export type CatalogKind = 'agent' | 'workflow';

@@ -1,7 +1,7 @@
 import { type ExecutionEvent, isLastEvent } from '../follow.ts';
 import { isObject, numberOf, textOf } from '../json.ts';
 import { counted } from '../output.ts';
-import { type Paint, plain, printable } from '../paint.ts';
+import { type Paint, plain, printable } from './paint.ts';
 import { widthOf } from './width.ts';
 
 export interface EventLinesOptions {

@@ -1,8 +1,8 @@
 import type { ExecutionEvent } from '../follow.ts';
 import { numberOf, textOf } from '../json.ts';
 import { counted } from '../output.ts';
-import { type Paint, paintFor, plain, printable } from '../paint.ts';
 import { LiveViewModel, type Mark, outputInOneLine, type StateLine } from './live-view-model.ts';
+import { type Paint, paintFor, plain, printable } from './paint.ts';
 import { cutTo, padded, widthOf } from './width.ts';
 
 const TICK_MS = 250;

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { followExecution } from '../../cli/follow.ts';
 import { type JsonObject, textOf } from '../../cli/json.ts';
 import type { NodeClient } from '../../cli/node-client.ts';
-import type { Paint } from '../../cli/paint.ts';
 import { EventLines } from '../../cli/screen/event-lines.ts';
+import type { Paint } from '../../cli/screen/paint.ts';
 
 export interface DemoAgent {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { callsOf } from '../../cli/commands/session.ts';
 import { type JsonObject, listOf, textOf } from '../../cli/json.ts';
 import type { NodeClient } from '../../cli/node-client.ts';
-import type { Paint } from '../../cli/paint.ts';
+import type { Paint } from '../../cli/screen/paint.ts';
 import { verifyAudit } from '../../manifests/audit/verify.ts';
 import { waitFor } from './wait-for.ts';
 

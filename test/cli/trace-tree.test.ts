@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { duration, shares, traceTree } from '../../cli/commands/traces/trace-tree.ts';
-import { plain } from '../../cli/paint.ts';
+import { plain } from '../../cli/screen/paint.ts';
 
 const delivery = (id: string, cause: string | null, at: number, more = {}) => ({
   message_id: id,

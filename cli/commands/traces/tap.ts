@@ -4,7 +4,7 @@ import { CliFailure, EXIT } from '../../failure.ts';
 import { eventRecords } from '../../follow.ts';
 import { isObject, type JsonObject, numberOf, parseJson, textOf } from '../../json.ts';
 import { counted, isForMachines } from '../../output.ts';
-import { type Paint, paintFor, printable } from '../../paint.ts';
+import { type Paint, paintFor, printable } from '../../screen/paint.ts';
 import { duration } from './trace-tree.ts';
 
 interface TapOptions {

@@ -1,5 +1,5 @@
 import { type JsonObject, numberOf, textOf } from '../../json.ts';
-import type { Paint } from '../../paint.ts';
+import type { Paint } from '../../screen/paint.ts';
 
 /** Columns of the bars. */
 const BAR_COLUMNS = 32;

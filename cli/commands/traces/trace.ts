@@ -5,8 +5,8 @@ import { CliFailure, EXIT } from '../../failure.ts';
 import { type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
 import type { NodeClient } from '../../node-client.ts';
 import { counted, isForMachines, print } from '../../output.ts';
-import { paintFor } from '../../paint.ts';
 import { wholeNumber } from '../../read-input.ts';
+import { paintFor } from '../../screen/paint.ts';
 import { duration, shares, traceTree } from './trace-tree.ts';
 import { readRun } from './why.ts';
 
