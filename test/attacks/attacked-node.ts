@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { stringify } from 'yaml';
 import { z } from 'zod';
 import { removeTree } from '../../effects/volumes/tree.ts';
 import { LOCAL_TOKEN_FILE } from '../../security/local-token.ts';
 import { builtProgram } from '../support/built-programs.ts';
 import { COMPILED } from '../support/child-program.ts';
+import { writeNodeConfig, writeScriptedModel } from '../support/node-config.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const Held = z.object({ longestMs: z.number(), totalMs: z.number(), rssBytes: z.number() });
@@ -50,14 +50,11 @@ export class AttackedNode implements AsyncDisposable {
   /** `stores`: those of a fleet; absent: its own. */
   static async start({ guarded = false, stores }: AttackedOptions = {}): Promise<AttackedNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-attacks-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify({ rules: [{ reply: 'done' }] }));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+    const model = await writeScriptedModel(directory, [{ reply: 'done' }]);
     const guard = guarded ? { iam: { local: 'token' }, cluster: { enabled: true, cluster_grpc_port: 0 } } : {};
     const shared = stores === undefined ? {} : { stores, kernel: { partitions: 16 } };
-    const spec = { llm_providers: [provider], observability: { logging: { level: 'warn' } }, ...guard, ...shared };
-    const config = join(directory, 'svc.yaml');
-    await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
+    const spec = { llm_providers: [model], observability: { logging: { level: 'warn' } }, ...guard, ...shared };
+    const config = await writeNodeConfig(directory, spec);
     const flags = ['--config', config, '--data', join(directory, 'data'), '--http-port', '0', '--grpc-port', '0'];
     const args = [
       '--expose-gc',

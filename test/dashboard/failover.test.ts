@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { stringify } from 'yaml';
 import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
@@ -17,12 +13,10 @@ const skip = browserMissing() || redisMissing() || mongoMissing();
 const words = (count: number): string => Array.from({ length: count }, (_word, at) => `word${at}`).join(' ');
 
 /** The first attempt lasts until its node is killed, whatever else this machine does; the second one is short. */
-const SCRIPT = {
-  rules: [
-    { match: { attempt: 1 }, reply: { text: words(300), chunks: 300, delay_ms: 200 } },
-    { reply: { text: words(20), chunks: 20, delay_ms: 30 } },
-  ],
-};
+const RULES = [
+  { match: { attempt: 1 }, reply: { text: words(300), chunks: 300, delay_ms: 200 } },
+  { reply: { text: words(20), chunks: 20, delay_ms: 30 } },
+];
 
 const Owned = z.object({ partitions: z.array(z.object({ node: z.string().nullable() })) });
 const Served = z.object({ deliveries: z.array(z.object({ node: z.string() })) });
@@ -34,7 +28,6 @@ const QUIET_MS = 4_000;
 const MOST_STARTS = 40;
 
 describe('a page on one node, while the node that has the run is killed', { skip }, () => {
-  let directory = '';
   let redis: RedisServer;
   let mongo: TestMongo;
   let dies: ProductNode;
@@ -43,20 +36,16 @@ describe('a page on one node, while the node that has the run is killed', { skip
   before(async () => {
     await built();
     [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
-    directory = await mkdtemp(join(tmpdir(), 'svc-failover-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const stores = { redis: redis.url, mongodb: mongo.uri };
     const chaos = { enabled: true, tenants: ['svc-system'] };
-    const spec = { kernel: { partitions: 8 }, stores, llm_providers: [provider], chaos };
-    dies = await ProductNode.start({ spec });
-    [lives, browser] = await Promise.all([ProductNode.start({ spec }), DashboardBrowser.start()]);
+    const spec = { kernel: { partitions: 8 }, stores, chaos };
+    dies = await ProductNode.start({ rules: RULES, spec });
+    [lives, browser] = await Promise.all([ProductNode.start({ rules: RULES, spec }), DashboardBrowser.start()]);
   });
   after(async () => {
     await browser?.[Symbol.asyncDispose]();
     await Promise.all([dies?.[Symbol.asyncDispose](), lives?.[Symbol.asyncDispose]()]);
-    await Promise.all([redis?.stop(), mongo?.stop(), rm(directory, { recursive: true, force: true })]);
+    await Promise.all([redis?.stop(), mongo?.stop()]);
   });
 
   /** A run that the node which will die serves. */

@@ -1,7 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import { ProductNode } from '../product/product-node.ts';
 import { BUSYBOX, TestPodman } from '../support/podman.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -21,7 +18,6 @@ export interface EscapeNodeOptions {
 /** A started node with a scripted model. */
 export interface EscapeNode extends AsyncDisposable {
   readonly node: ProductNode;
-  readonly directory: string;
   /** Where the node keeps everything. */
   readonly data: string;
   readonly podman: TestPodman | null;
@@ -31,18 +27,13 @@ export interface EscapeNode extends AsyncDisposable {
 
 export async function startEscapeNode({ rules, spec, containers, env }: EscapeNodeOptions): Promise<EscapeNode> {
   await using opened = new AsyncDisposableStack();
-  const directory = await mkdtemp(join(tmpdir(), 'svc-escapes-'));
-  opened.defer(() => rm(directory, { recursive: true, force: true }));
   const podman = containers ? opened.use(await TestPodman.start()) : null;
-  const script = join(directory, 'script.yaml');
-  await writeFile(script, stringify({ rules }));
-  const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
   const boxes = { agent_image: BUSYBOX, pids_limit: 100 };
   const runtime = podman === null ? {} : { container_socket_path: podman.socketPath, containers: boxes };
-  const node = opened.use(await ProductNode.start({ spec: { llm_providers: [provider], runtime, ...spec }, env }));
+  const node = opened.use(await ProductNode.start({ rules, spec: { runtime, ...spec }, env }));
   const running = opened.move();
   return {
-    ...{ node, directory, podman, data: join(node.directory, 'data') },
+    ...{ node, podman, data: join(node.directory, 'data') },
     ended: (id) =>
       waitUntil(
         `the end of ${id}`,

@@ -12,7 +12,7 @@ const TELL = 'echo "$SVC_ORCHESTRATOR_URL" > url.tmp; mv url.tmp url';
 const told = (title: string, script: string): Escape => ({
   ...{ title: `a program that tells its token ${title}`, kind: 'tokens' },
   async attempt({ node, scene }) {
-    const directory = await mkdtemp(join(scene.directory, 'told-'));
+    const directory = await mkdtemp(join(node.directory, 'told-'));
     const program = join(directory, 'agent.sh');
     await writeFile(program, `#!/bin/sh\n${TELL}\nu=$SVC_ORCHESTRATOR_URL\nt=\${u##*/x/}\n${script}\n`);
     await chmod(program, 0o755);

@@ -114,16 +114,14 @@ export function modelTurn(call: RecordedCall): ModelTurn {
   return { chunks: textOf(agent, key, iteration), delayMs, usage: { input: 7, output: 11 } };
 }
 
-/** Configuration of the node: the model server behind alias `default`, and `spec.runtime`. */
-export const nodeConfig = (modelUrl: string, runtime: object = {}): string => `apiVersion: svc.dev/v1
-kind: NodeConfig
-spec:
-  observability: { logging: { level: warn } }
-  llm_providers:
-    - name: local
-      type: openai-compatible
-      endpoint: ${modelUrl}/v1
-      api_key: literal:none
-      models: [{ alias: default, model: kill-test }]
-  runtime: ${JSON.stringify(runtime)}
-`;
+/** `spec` of a node with the model server behind the alias `default`. */
+export const modelConfig = (modelUrl: string, runtime: object = {}): object => ({
+  observability: { logging: { level: 'warn' } },
+  llm_providers: [
+    {
+      ...{ name: 'local', type: 'openai-compatible', endpoint: `${modelUrl}/v1`, api_key: 'literal:none' },
+      models: [{ alias: 'default', model: 'kill-test' }],
+    },
+  ],
+  runtime,
+});

@@ -57,12 +57,8 @@ export interface ChaosOutcome {
 
 /** Runs executions of all agents while the node is killed repeatedly; returns the results. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosOutcome> {
-  const surroundings = await openSurroundings(options.kind);
-  try {
-    return await explained(surroundings.node, options.seed, new Chaos(surroundings, options).run());
-  } finally {
-    await surroundings.destroy();
-  }
+  await using surroundings = await openSurroundings(options.kind);
+  return await explained(surroundings.node, options.seed, new Chaos(surroundings, options).run());
 }
 
 class Chaos {

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startModelServer } from '../support/model-server.ts';
-import { NodeProcess } from '../support/node-process.ts';
+import type { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { nodeConfig } from './agents.ts';
+import { modelConfig } from './agents.ts';
 import { deploy, start } from './calls.ts';
 import { type Followed, followExecution, type SeenEvent } from './follower.ts';
-import { type StoreKind, startStores, storesMissing } from './stores.ts';
+import { openNodeOnStores } from './node-on-stores.ts';
+import { type StoreKind, storesMissing } from './stores.ts';
 
 const TIMEOUT_MS = 2_000;
 /** A node on a busy machine may be late; it may never be early. */
@@ -30,15 +29,10 @@ interface SilentModel extends AsyncDisposable {
 
 async function openSilentModel(kind: StoreKind): Promise<SilentModel> {
   await using opened = new AsyncDisposableStack();
-  const stores = await startStores(kind);
-  opened.defer(() => stores.destroy());
   const model = await startModelServer();
   opened.defer(() => model.stop());
   model.answer(() => ({ silent: true }));
-  const config = join(stores.location.dataDir, 'svc.yaml');
-  await writeFile(config, nodeConfig(model.url));
-  const node = new NodeProcess([...stores.args, '--config', config]);
-  opened.defer(() => node.kill());
+  const { node } = opened.use(await openNodeOnStores(kind, { spec: () => modelConfig(model.url) }));
   const { signal } = new AbortController();
   node.spawn();
   const agentId = await deploy(node, { manifest: MANIFEST }, signal);

@@ -106,14 +106,13 @@ const VERDICT = JSON.stringify({ score: 0.9, confidence: 0.9, reasoning: 'fine' 
  * is compared with what was appended.
  */
 export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutcome> {
-  const surroundings = await openSurroundings(options.store);
+  await using surroundings = await openSurroundings(options.store);
   const [redis] = surroundings.location.redis ?? [];
   const journal = redis === undefined ? null : new JournalFollower(redis);
   try {
     return await explained(surroundings.node, options.seed, new TraceRun(surroundings, options, journal).run());
   } finally {
     journal?.close();
-    await surroundings.destroy();
   }
 }
 

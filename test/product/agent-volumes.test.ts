@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
-import { removeTree } from '../../effects/volumes/tree.ts';
+import type { Rule } from '../support/node-config.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 import { type CallerName, Realms } from './realms.ts';
@@ -19,7 +16,7 @@ const REFUSED = 'cd /workspace; cat scratch/note; echo changed > shared/known ||
 type Step = readonly [call: object, sees: string | readonly string[]];
 
 /** The agent makes one call after another, as long as each result is the expected one, and then says `as expected`. */
-const rulesOf = (task: string, ...steps: readonly Step[]): object[] => [
+const rulesOf = (task: string, ...steps: readonly Step[]): Rule[] => [
   ...steps.map(([call], at) => {
     const seen = at === 0 ? {} : { tool_contains: steps[at - 1]?.[1] };
     return { match: { contains: task, round: at + 1, ...seen }, reply: { tool_calls: [call] } };
@@ -27,21 +24,19 @@ const rulesOf = (task: string, ...steps: readonly Step[]): object[] => [
   { match: { contains: task, tool_contains: steps.at(-1)?.[1] }, reply: 'as expected' },
 ];
 
-const SCRIPT = {
-  rules: [
-    ...rulesOf(
-      'work',
-      [write('/workspace/scratch/note', 'written by a tool'), 'bytes)'],
-      [read('/workspace/shared/known'), 'kept by the tenant'],
-      [write('/workspace/shared/known', 'changed'), 'is mounted read-only'],
-      [write('/workspace/scratch/large', 'x'.repeat(70_000)), 'ENOSPC'],
-      [command(REFUSED), ['written by a tool', 'refused with']],
-    ),
-    ...rulesOf('keep', [write('/workspace/scratch/note', 'written by a tool'), 'bytes)']),
-    ...rulesOf('look', [read('/workspace/scratch/note'), 'does not exist']),
-    { reply: 'something else' },
-  ],
-};
+const RULES = [
+  ...rulesOf(
+    'work',
+    [write('/workspace/scratch/note', 'written by a tool'), 'bytes)'],
+    [read('/workspace/shared/known'), 'kept by the tenant'],
+    [write('/workspace/shared/known', 'changed'), 'is mounted read-only'],
+    [write('/workspace/scratch/large', 'x'.repeat(70_000)), 'ENOSPC'],
+    [command(REFUSED), ['written by a tool', 'refused with']],
+  ),
+  ...rulesOf('keep', [write('/workspace/scratch/note', 'written by a tool'), 'bytes)']),
+  ...rulesOf('look', [read('/workspace/scratch/note'), 'does not exist']),
+  { reply: 'something else' },
+];
 
 /** A busy machine takes its time for the rounds of a run. */
 const MOST_MS = 60_000;
@@ -78,7 +73,6 @@ const flow = stringify({
 });
 
 describe('the volumes of an agent’s manifest are mounted in its executions', () => {
-  const script = join(tmpdir(), `svc-volumes-${randomUUID()}.yaml`);
   let realms: Realms;
   let node: ProductNode;
   let persistent = '';
@@ -105,12 +99,10 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
 
   before(async () => {
     realms = await Realms.open();
-    await writeFile(script, stringify(SCRIPT));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     node = await ProductNode.start({
+      rules: RULES,
       spec: {
         ...realms.spec,
-        llm_providers: [provider],
         runtime: { host_commands: { allow: ['alpha', 'beta', 'u-carl'] } },
       },
     });
@@ -130,7 +122,6 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
   after(async () => {
     await node[Symbol.asyncDispose]();
     await realms[Symbol.asyncDispose]();
-    await removeTree(script);
   });
 
   const start = (caller: CallerName, agent: string, input: string) =>

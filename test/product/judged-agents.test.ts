@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { z } from 'zod';
@@ -11,20 +8,18 @@ import { agentYaml, ProductNode } from './product-node.ts';
 const verdict = (score: number, reasoning: string): string => JSON.stringify({ score, confidence: 0.9, reasoning });
 
 /** A judge is given JSON, so what it judges stands between quotes. */
-const SCRIPT = {
-  rules: [
-    { match: { contains: 'I am the strict one' }, reply: verdict(0.6, 'It could be better still.') },
-    { match: { contains: 'I am the mild one' }, reply: verdict(1, 'It is perfect as it is.') },
-    { match: { contains: 'I am the confused one' }, reply: 'Well, who am I to judge?' },
-    { match: { contains: 'Is it slow?', attempt: 1 }, reply: { text: 'I am thinking', chunks: 2, delay_ms: 60_000 } },
-    { match: { contains: 'Is it slow?' }, reply: verdict(0.8, 'It took its time, and is good.') },
-    { match: { contains: '"output":"Draft one."' }, reply: verdict(0.4, 'It does not name its source.') },
-    { match: { contains: '"output":"Draft two, with a source."' }, reply: verdict(0.9, 'Now it names its source.') },
-    { match: { contains: 'It does not name its source.' }, reply: 'Draft two, with a source.' },
-    { match: { contains: 'Judge whether the output' }, reply: verdict(0.85, 'It does what was asked.') },
-    { reply: 'Draft one.' },
-  ],
-};
+const RULES = [
+  { match: { contains: 'I am the strict one' }, reply: verdict(0.6, 'It could be better still.') },
+  { match: { contains: 'I am the mild one' }, reply: verdict(1, 'It is perfect as it is.') },
+  { match: { contains: 'I am the confused one' }, reply: 'Well, who am I to judge?' },
+  { match: { contains: 'Is it slow?', attempt: 1 }, reply: { text: 'I am thinking', chunks: 2, delay_ms: 60_000 } },
+  { match: { contains: 'Is it slow?' }, reply: verdict(0.8, 'It took its time, and is good.') },
+  { match: { contains: '"output":"Draft one."' }, reply: verdict(0.4, 'It does not name its source.') },
+  { match: { contains: '"output":"Draft two, with a source."' }, reply: verdict(0.9, 'Now it names its source.') },
+  { match: { contains: 'It does not name its source.' }, reply: 'Draft two, with a source.' },
+  { match: { contains: 'Judge whether the output' }, reply: verdict(0.85, 'It does what was asked.') },
+  { reply: 'Draft one.' },
+];
 
 const judge = (name: string): string =>
   agentYaml(name, { task: { prompt_template: `I am the ${name} one. {{input}}` } });
@@ -38,18 +33,12 @@ const Judges = z.object({
 
 describe('an agent that is refined by judges', () => {
   let node: ProductNode;
-  let directory: string;
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'svc-judged-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-    node = await ProductNode.start({ spec: { llm_providers: [provider] } });
+    node = await ProductNode.start({ rules: RULES });
     for (const name of ['critic', 'strict', 'mild', 'confused']) await node.deploy(judge(name));
   });
   after(async () => {
     await node[Symbol.asyncDispose]();
-    await rm(directory, { recursive: true, force: true });
   });
 
   async function ended(id: string): ReturnType<ProductNode['statusOf']> {

@@ -1,35 +1,24 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { stringify } from 'yaml';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 import { IndependentAgent } from './seal/independent-agent.ts';
 import { restDoor } from './seal/transports.ts';
 
 const call = { name: 'fs.write', arguments: { path: 'a.txt', content: 'x' } };
-const SCRIPT = {
-  rules: [
-    { match: { contains: 'verdict' }, reply: '{"score": 0, "confidence": 1, "reasoning": "never write anything"}' },
-    { match: { contains: 'endless' }, reply: { text: 'at last', delay_ms: 250_000 } },
-    { match: { round: 1 }, reply: { tool_calls: [call] } },
-    { match: { tool_contains: 'JudgeRejected' }, reply: 'was not let write' },
-    { reply: 'wrote' },
-  ],
-};
+const RULES = [
+  { match: { contains: 'verdict' }, reply: '{"score": 0, "confidence": 1, "reasoning": "never write anything"}' },
+  { match: { contains: 'endless' }, reply: { text: 'at last', delay_ms: 250_000 } },
+  { match: { round: 1 }, reply: { tool_calls: [call] } },
+  { match: { tool_contains: 'JudgeRejected' }, reply: 'was not let write' },
+  { reply: 'wrote' },
+];
 
 describe('an agent whose judge rejects every call', () => {
-  let directory: string;
   let node: ProductNode;
   let writer: string;
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'svc-judged-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-    node = await ProductNode.start({ spec: { llm_providers: [provider] } });
+    node = await ProductNode.start({ rules: RULES });
     await node.deploy(agentYaml('critic', { task: { prompt_template: 'verdict {{input}}' } }));
     const tool_validation = [{ type: 'semantic', judge_agent: 'critic' }];
     writer = await node.deploy(
@@ -38,7 +27,6 @@ describe('an agent whose judge rejects every call', () => {
   });
   after(async () => {
     await node[Symbol.asyncDispose]();
-    await rm(directory, { recursive: true, force: true });
   });
 
   test('may not write in its inner loop, and gets the refusal', async () => {

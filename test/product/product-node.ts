@@ -3,22 +3,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { removeTree } from '../../effects/volumes/tree.ts';
+import { writeNodeConfig, writeScriptedModel } from '../support/node-config.ts';
 import { NodeProcess } from '../support/node-process.ts';
 
 const VERDICT = '{"score": 1, "confidence": 1, "reasoning": "It is good as it is."}';
 
-/** What the scripted model says: by the input, so that every test chooses how long an execution lives. */
-const SCRIPT = {
-  rules: [
-    { match: { contains: 'slow' }, reply: { text: words(100), chunks: 100, delay_ms: 50 } },
-    { match: { contains: 'sleepy' }, reply: { text: words(2), chunks: 2, delay_ms: 30_000 } },
-    { match: { contains: 'steady' }, reply: { text: words(20), chunks: 20, delay_ms: 30 } },
-    { match: { contains: 'unavailable' }, reply: { error: { status: 503 } } },
-    { match: { contains: 'unpaid' }, reply: { error: { status: 401, message: 'no credit' } } },
-    { match: { contains: 'verdict' }, reply: { text: VERDICT } },
-    { reply: 'done' },
-  ],
-};
+/** Answers of the scripted model: a word of the input chooses how long an execution lives. */
+const RULES = [
+  { match: { contains: 'slow' }, reply: { text: words(100), chunks: 100, delay_ms: 50 } },
+  { match: { contains: 'sleepy' }, reply: { text: words(2), chunks: 2, delay_ms: 30_000 } },
+  { match: { contains: 'steady' }, reply: { text: words(20), chunks: 20, delay_ms: 30 } },
+  { match: { contains: 'unavailable' }, reply: { error: { status: 503 } } },
+  { match: { contains: 'unpaid' }, reply: { error: { status: 401, message: 'no credit' } } },
+  { match: { contains: 'verdict' }, reply: { text: VERDICT } },
+  { reply: 'done' },
+];
 
 function words(count: number): string {
   return Array.from({ length: count }, (_word, at) => `word${at}`).join(' ');
@@ -38,8 +37,16 @@ export interface Ask {
 }
 
 export interface ProductOptions {
+  /** Of the scripted model, instead of those above. */
+  readonly rules?: readonly object[];
   /** Blocks of `spec` besides the model and the log level. */
   readonly spec?: Readonly<Record<string, unknown>>;
+  /** Further entries of `spec.llm_providers`. */
+  readonly providers?: readonly object[];
+  /** `spec.runtime`, given the node's directory. */
+  readonly runtime?: (directory: string) => object;
+  /** Programs to put into the node's directory, by file name. */
+  readonly programs?: Readonly<Record<string, string>>;
   readonly env?: NodeJS.ProcessEnv;
   /** Default: a private directory that is removed in the end. */
   readonly dataDir?: string;
@@ -77,12 +84,14 @@ export class ProductNode implements AsyncDisposable {
 
   static async start(options: ProductOptions = {}): Promise<ProductNode> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-product-'));
-    const script = join(directory, 'script.yaml');
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-    const spec = { observability: { logging: { level: 'warn' } }, llm_providers: [provider], ...options.spec };
-    await writeFile(script, stringify(SCRIPT));
-    await writeFile(join(directory, 'svc.yaml'), stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
-    const { user } = options;
+    const { rules = RULES, providers = [], runtime = () => ({}), programs = {}, user } = options;
+    for (const [name, text] of Object.entries(programs)) await writeFile(join(directory, name), text, { mode: 0o755 });
+    await writeNodeConfig(directory, {
+      observability: { logging: { level: 'warn' } },
+      llm_providers: [await writeScriptedModel(directory, rules), ...providers],
+      runtime: runtime(directory),
+      ...options.spec,
+    });
     if (user !== undefined) await chown(directory, user.uid, user.gid);
     const node = new ProductNode(directory, options);
     await node.spawn();

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
@@ -20,24 +19,22 @@ const COMMAND = { name: 'cmd.run', arguments: { command: 'sh', args: ['-c', WORK
 /** Writes more than the volume holds, between two lines of output, and removes the file so that the next state has room. */
 const FILL = 'cd /workspace; echo begun; dd if=/dev/zero of=big bs=1M count=20; echo "ended with $?"; rm big';
 
-const SCRIPT = {
-  rules: [
-    {
-      match: { contains: 'fill', round: 1 },
-      reply: { tool_calls: [{ name: 'cmd.run', arguments: { command: 'sh', args: ['-c', FILL] } }] },
+const RULES = [
+  {
+    match: { contains: 'fill', round: 1 },
+    reply: { tool_calls: [{ name: 'cmd.run', arguments: { command: 'sh', args: ['-c', FILL] } }] },
+  },
+  { match: { contains: 'fill', tool_contains: ['begun', 'No space left', 'ended with 1'] }, reply: 'it was full' },
+  { match: { contains: 'fill' }, reply: 'it was not full' },
+  {
+    match: { round: 1 },
+    reply: {
+      tool_calls: [COMMAND, { name: 'fs.write', arguments: { path: '/workspace/by-tool', content: 'by a tool' } }],
     },
-    { match: { contains: 'fill', tool_contains: ['begun', 'No space left', 'ended with 1'] }, reply: 'it was full' },
-    { match: { contains: 'fill' }, reply: 'it was not full' },
-    {
-      match: { round: 1 },
-      reply: {
-        tool_calls: [COMMAND, { name: 'fs.write', arguments: { path: '/workspace/by-tool', content: 'by a tool' } }],
-      },
-    },
-    { match: { tool_contains: 'error' }, reply: { error: { status: 400, message: 'a tool failed' } } },
-    { reply: 'done' },
-  ],
-};
+  },
+  { match: { tool_contains: 'error' }, reply: { error: { status: 400, message: 'a tool failed' } } },
+  { reply: 'done' },
+];
 
 const WORKER = agentYaml('worker', {
   runtime: { image: BUSYBOX },
@@ -92,16 +89,13 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
     user?: { uid: number; gid: number },
     more: object = {},
   ): Promise<ProductNode> => {
-    const script = join(podman.directory, 'script.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const runtime = { container_socket_path: podman.socketPath, containers };
     if (user !== undefined) {
       await chmod(podman.directory, 0o711);
       await chmod(podman.socketPath, 0o666);
     }
     const node = await ProductNode.start({
-      spec: { llm_providers: [provider], runtime, ...more },
+      ...{ rules: RULES, spec: { runtime, ...more } },
       ...(user === undefined ? {} : { user, env: { HOME: podman.directory } }),
     });
     const deployed = await node.call('POST', '/v1/agents', {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { waitUntil } from '../support/wait-until.ts';
@@ -13,17 +10,15 @@ const judged = (score: number) =>
   JSON.stringify({ score, confidence: 0.9, reasoning: `it is worth ${score}`, extra: { color: 'red' } });
 
 /** What agents and judges of these tests say, by their input. */
-const SCRIPT = {
-  rules: [
-    { match: { contains: 'score-high' }, reply: judged(0.9) },
-    { match: { contains: 'score-edge' }, reply: judged(0.7) },
-    { match: { contains: 'score-low' }, reply: judged(0.2) },
-    { match: { contains: 'no-json' }, reply: 'I like it' },
-    { match: { contains: 'break' }, reply: { error: { status: 400, message: 'no' } } },
-    ...RULES,
-    { reply: OTHERWISE },
-  ],
-};
+const SPEC_RULES = [
+  { match: { contains: 'score-high' }, reply: judged(0.9) },
+  { match: { contains: 'score-edge' }, reply: judged(0.7) },
+  { match: { contains: 'score-low' }, reply: judged(0.2) },
+  { match: { contains: 'no-json' }, reply: 'I like it' },
+  { match: { contains: 'break' }, reply: { error: { status: 400, message: 'no' } } },
+  ...RULES,
+  { reply: OTHERWISE },
+];
 
 const Execution = z.looseObject({
   execution_id: z.string(),
@@ -67,22 +62,16 @@ export const ENDS = { DONE: finalize({ outcome: 'done' }), FAILED: finalize({ ou
 /** The whole product, spoken to as a user of workflows does. */
 export class SpecWorkflowNode implements AsyncDisposable {
   readonly node: ProductNode;
-  readonly #directory: string;
   #deployed = 0;
 
-  private constructor(node: ProductNode, directory: string) {
+  private constructor(node: ProductNode) {
     this.node = node;
-    this.#directory = directory;
   }
 
   static async start(options: ProductOptions = {}): Promise<SpecWorkflowNode> {
-    const directory = await mkdtemp(join(tmpdir(), 'svc-spec-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-    const node = await ProductNode.start({ ...options, spec: { llm_providers: [provider], ...options.spec } });
+    const node = await ProductNode.start({ rules: SPEC_RULES, ...options });
     await node.deploy(agentYaml('writer'));
-    return new SpecWorkflowNode(node, directory);
+    return new SpecWorkflowNode(node);
   }
 
   /** Deploys under a name of its own, or the given one; answers the workflow's id. */
@@ -146,6 +135,5 @@ export class SpecWorkflowNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.node[Symbol.asyncDispose]();
-    await rm(this.#directory, { recursive: true, force: true });
   }
 }

@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { stringify } from 'yaml';
 import { OtlpReceiver } from '../support/otlp-receiver.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
@@ -38,22 +34,16 @@ const RULES = [
 ];
 
 const receiver = new OtlpReceiver();
-let directory = '';
 let node: ProductNode;
 let apiKey = '';
 before(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-canary-'));
-  const script = join(directory, 'script.yaml');
-  await writeFile(script, stringify({ rules: RULES }));
-  const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
   const tracing = { otlp_endpoint: await receiver.start() };
-  const own = { llm_providers: [provider], observability: { logging: { level: 'debug' }, tracing } };
-  node = await ProductNode.start({ spec: { ...SPEC, ...own }, env: { ...process.env, OF_THE_HOOK: CANARY } });
+  const spec = { ...SPEC, observability: { logging: { level: 'debug' }, tracing } };
+  node = await ProductNode.start({ rules: RULES, spec, env: { ...process.env, OF_THE_HOOK: CANARY } });
 });
 after(async () => {
   await node[Symbol.asyncDispose]();
   await receiver.stop();
-  await rm(directory, { recursive: true, force: true });
 });
 
 const listed = (value: unknown): Readonly<Record<string, unknown>>[] => (Array.isArray(value) ? value : []);

@@ -1,6 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { writeNodeConfig } from './node-config.ts';
 import { NodeProcess } from './node-process.ts';
 import { EXAMPLE_ENV, EXAMPLE_SPEC } from './workflow-examples.ts';
 import { ExampleClient } from './workflow-examples-run.ts';
@@ -20,8 +21,7 @@ export class ExampleNode implements AsyncDisposable {
     const host_commands = sandbox === undefined ? undefined : { sandbox };
     const runtime = { container_socket_path, host_commands };
     const spec = { observability: { logging: { level: 'warn' } }, ...EXAMPLE_SPEC, runtime };
-    const config = { apiVersion: 'svc.dev/v1', kind: 'NodeConfig', metadata: { name: 'examples' }, spec };
-    await writeFile(join(directory, 'svc.yaml'), JSON.stringify(config));
+    await writeNodeConfig(directory, spec);
     const node = new ExampleNode(directory);
     node.process.spawn();
     await node.process.url;

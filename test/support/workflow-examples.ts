@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { scriptedModel } from './node-config.ts';
 
 /** Where the examples lie. */
 export const EXAMPLES = join(import.meta.dirname, '..', '..', 'examples', 'workflows');
@@ -42,9 +43,7 @@ export const EXAMPLE_ENV: Readonly<Record<string, string>> = {
 const script = join(EXAMPLES, 'refine-with-judges', 'answers.yaml');
 
 /** `spec` of a node on which all examples run; those with containers need an engine besides (`DOCKER_HOST`). */
-export const EXAMPLE_SPEC = {
-  llm_providers: [{ name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] }],
-};
+export const EXAMPLE_SPEC = { llm_providers: [scriptedModel(script)] };
 
 const workflow = (file: string) => ({ kind: 'workflow', file }) as const;
 const agent = (file: string) => ({ kind: 'agent', file }) as const;

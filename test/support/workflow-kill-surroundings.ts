@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import type { StoreLocation } from '../../runtime/open-stores.ts';
 import { startMongo } from './ferretdb.ts';
 import { makeJournal } from './journal.ts';
+import { writeNodeConfig } from './node-config.ts';
 import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
 import { startRedis } from './redis.ts';
@@ -40,13 +40,11 @@ export async function openWorkflowKillSurroundings({
   const startedAtMs = Date.now();
   const podman = await TestPodman.start();
   opened.defer(() => podman[Symbol.asyncDispose]());
-  const config = join(directory, 'svc.yaml');
-  const blocks = {
+  const config = await writeNodeConfig(directory, {
     observability: { logging: { level: 'warn' } },
     runtime: { container_socket_path: podman.socketPath, ...journal.runtime },
     ...spec,
-  };
-  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: blocks }));
+  });
   const data = join(directory, 'data');
   const args = ['--data', data, '--redis', redis.url, '--mongodb', mongo.uri, '--config', config];
   const node = new NodeProcess(args, env);

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import type { Rule } from '../../support/node-config.ts';
 import { BUSYBOX } from '../../support/podman.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
@@ -172,7 +173,7 @@ export const MARKS = 'marks';
 const LARGE = 'x'.repeat(100_000);
 
 /** Answers of the scripted model (docs/guides/scripted-provider.md). */
-export function scriptOf(): object {
+export function rules(): readonly Rule[] {
   const round = (n: number) => ({ contains: 'agent=away-tools;', round: n });
   const calls = (name: string, args: Shape, delayMs = 20) => ({
     text: `Calling ${name}. `,
@@ -180,35 +181,33 @@ export function scriptOf(): object {
     tool_calls: [{ name, arguments: args }],
   });
   const edit = { path: 'notes.txt', target_content: 'end', replacement_content: '+end' };
-  return {
-    rules: [
-      { match: round(1), reply: calls('fs.write', { path: 'notes.txt', content: `${LARGE}\nend\n` }, LEAD_MS) },
-      { match: round(2), reply: calls('fs.edit', edit) },
-      { match: round(3), reply: calls('fs.read', { path: 'notes.txt' }) },
-      {
-        match: round(4),
-        reply: calls('cmd.run', {
-          command: 'sh',
-          args: ['-c', `echo tool >> ${MARKS}; tail -c 7 notes.txt`],
-        }),
+  return [
+    { match: round(1), reply: calls('fs.write', { path: 'notes.txt', content: `${LARGE}\nend\n` }, LEAD_MS) },
+    { match: round(2), reply: calls('fs.edit', edit) },
+    { match: round(3), reply: calls('fs.read', { path: 'notes.txt' }) },
+    {
+      match: round(4),
+      reply: calls('cmd.run', {
+        command: 'sh',
+        args: ['-c', `echo tool >> ${MARKS}; tail -c 7 notes.txt`],
+      }),
+    },
+    { match: { ...round(5), tool_contains: 'x\\n+end\\n' }, reply: 'ended well' },
+    { match: { ...round(5), tool_contains: 'ToolNotAllowed' }, reply: 'ended well' },
+    { match: round(5), reply: 'the file is not what it should be' },
+    { match: { contains: 'agent=away-talker;' }, reply: { text: 'ended well', chunks: 10, delay_ms: 500 } },
+    { match: { contains: 'agent=away-slow;' }, reply: { text: 'ended well', delay_ms: LEAD_MS } },
+    {
+      match: { contains: 'agent=away-judge;' },
+      reply: '{"score": 1, "confidence": 1, "reasoning": "it is good enough"}',
+    },
+    {
+      match: { contains: 'agent=away-router;' },
+      reply: {
+        text: '{"workflow": "away-routed", "confidence": 1, "reasoning": "it is the only one"}',
+        delay_ms: LEAD_MS,
       },
-      { match: { ...round(5), tool_contains: 'x\\n+end\\n' }, reply: 'ended well' },
-      { match: { ...round(5), tool_contains: 'ToolNotAllowed' }, reply: 'ended well' },
-      { match: round(5), reply: 'the file is not what it should be' },
-      { match: { contains: 'agent=away-talker;' }, reply: { text: 'ended well', chunks: 10, delay_ms: 500 } },
-      { match: { contains: 'agent=away-slow;' }, reply: { text: 'ended well', delay_ms: LEAD_MS } },
-      {
-        match: { contains: 'agent=away-judge;' },
-        reply: '{"score": 1, "confidence": 1, "reasoning": "it is good enough"}',
-      },
-      {
-        match: { contains: 'agent=away-router;' },
-        reply: {
-          text: '{"workflow": "away-routed", "confidence": 1, "reasoning": "it is the only one"}',
-          delay_ms: LEAD_MS,
-        },
-      },
-      { reply: 'ended well' },
-    ],
-  };
+    },
+    { reply: 'ended well' },
+  ];
 }

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { nodeConfig } from '../../kill/agents.ts';
+import { modelConfig } from '../../kill/agents.ts';
 import { FakeWallClock } from '../../support/faketime.ts';
 import { seeded } from '../../support/faulty-store.ts';
 import { makeJournal } from '../../support/journal.ts';
 import { startModelServer } from '../../support/model-server.ts';
+import { writeNodeConfig } from '../../support/node-config.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
@@ -65,11 +66,11 @@ export const clockJump: FaultCase = {
   async open(): Promise<FaultStores> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-clock-jump-'));
     const journal = await makeJournal(directory);
-    const config = join(directory, 'svc.yaml');
     const clock = new FakeWallClock(join(directory, 'clock'));
     const model = await startModelServer();
     model.answer(() => ({ chunks: Array.from({ length: CHUNKS }, () => 'word '), delayMs: 70 }));
-    await Promise.all([clock.set(0), writeFile(config, nodeConfig(model.url, journal.runtime))]);
+    await clock.set(0);
+    const config = await writeNodeConfig(directory, modelConfig(model.url, journal.runtime));
     const node = new NodeProcess(['--data', join(directory, 'data'), '--config', config], clock.env);
     node.spawn();
     const forever = new AbortController();

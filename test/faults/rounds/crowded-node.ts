@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { removeTree } from '../../../effects/volumes/tree.ts';
-import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
+import { type NodeOnStores, openNodeOnStores } from '../../kill/node-on-stores.ts';
+import type { StoreKind } from '../../kill/stores.ts';
 import { objectOf } from '../../product/product-node.ts';
 import { ModelServer, type RecordedCall } from '../../support/model-server.ts';
-import { NodeProcess } from '../../support/node-process.ts';
+import type { NodeProcess } from '../../support/node-process.ts';
 import { stillUnderWay } from './quiet.ts';
 
 /** Of each list. */
@@ -25,21 +22,13 @@ export class CrowdedNode {
   readonly models: ModelServer;
   readonly process: NodeProcess;
   readonly url: string;
-  readonly #stores: KillStores;
-  readonly #directory: string;
+  readonly #opened: NodeOnStores;
 
-  private constructor(parts: {
-    models: ModelServer;
-    process: NodeProcess;
-    url: string;
-    stores: KillStores;
-    directory: string;
-  }) {
-    this.models = parts.models;
-    this.process = parts.process;
-    this.url = parts.url;
-    this.#stores = parts.stores;
-    this.#directory = parts.directory;
+  private constructor(models: ModelServer, opened: NodeOnStores, url: string) {
+    this.models = models;
+    this.process = opened.node;
+    this.url = url;
+    this.#opened = opened;
   }
 
   /** `env` and `main`: of a process with probes in it, or of another version. */
@@ -48,18 +37,14 @@ export class CrowdedNode {
     spec: Readonly<Record<string, unknown>> = {},
     { env = {}, main }: { readonly env?: NodeJS.ProcessEnv; readonly main?: string } = {},
   ): Promise<CrowdedNode> {
-    const directory = await mkdtemp(join(tmpdir(), 'svc-crowded-'));
     const models = new ModelServer();
     await models.start();
-    const stores = await startStores(store);
-    const config = join(directory, 'svc.yaml');
     const aliases = ['one', 'two'].map((alias) => ({ alias, model: alias }));
     const provider = { name: 'fake', type: 'openai-compatible', endpoint: `${models.url}/v1`, models: aliases };
     const whole = { observability: { logging: { level: 'warn' } }, llm_providers: [provider], ...spec };
-    await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec: whole }));
-    const node = new NodeProcess([...stores.args, '--config', config], env, 'pipe', main);
-    node.spawn();
-    return new CrowdedNode({ models, process: node, url: await node.url, stores, directory });
+    const opened = await openNodeOnStores(store, { spec: () => whole, env, main });
+    opened.node.spawn();
+    return new CrowdedNode(models, opened, await opened.node.url);
   }
 
   async call(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Said> {
@@ -93,7 +78,7 @@ export class CrowdedNode {
 
   /** What the rule of liveness finds still under way; `ended`: ids of the runs that have ended. */
   stillUnderWay(sinceMs: number, ended: readonly string[], callers?: readonly Headers[]): Promise<string[]> {
-    const { location } = this.#stores;
+    const { location } = this.#opened;
     // The list of so many is long; each of its runs is asked for.
     return stillUnderWay(sinceMs, { location, url: this.url, ended, callers, mostListed: MOST_LISTED });
   }
@@ -103,10 +88,8 @@ export class CrowdedNode {
   }
 
   async close(): Promise<void> {
-    await this.process.kill('SIGKILL');
+    await this.#opened[Symbol.asyncDispose]();
     await this.models.stop();
-    await this.#stores.destroy();
-    await removeTree(this.#directory);
   }
 }
 

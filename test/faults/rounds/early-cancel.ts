@@ -1,12 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
+import { openNodeOnStores } from '../../kill/node-on-stores.ts';
 import { SeededRandom } from '../../kill/random.ts';
-import { type StoreKind, startStores } from '../../kill/stores.ts';
-import { makeJournal } from '../../support/journal.ts';
-import { NodeProcess } from '../../support/node-process.ts';
+import type { StoreKind } from '../../kill/stores.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { processesWith } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
@@ -50,32 +46,20 @@ export const earlyCancel: FaultCase = {
   title:
     'Twelve clients cancel commands 0 to 60 ms after their start: the node stays up, no run hangs, no process is left',
   stores: ['sqlite', 'redis'],
-  open: openSurroundings,
+  open,
 };
 
-async function openSurroundings(kind: StoreKind): Promise<FaultStores> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-early-cancel-'));
-  const marks = await makeJournal(directory, 'marks');
-  const stores = await startStores(kind);
-  const node = new NodeProcess([...stores.args, '--config', marks.config]);
+async function open(kind: StoreKind): Promise<FaultStores> {
+  await using opened = new AsyncDisposableStack();
+  const { node, journal: marks, location } = opened.use(await openNodeOnStores(kind));
   const post = async (path: string, body?: string, type = 'application/json'): Promise<Response> =>
     fetch(`${await node.url}${path}`, {
       method: 'POST',
       ...(body === undefined ? {} : { body, headers: { 'content-type': type } }),
     });
-  const close = async (): Promise<void> => {
-    await node.kill();
-    await stores.destroy();
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    node.spawn();
-    const deployed = await post('/v1/workflows', workflow(marks.file), 'application/yaml');
-    if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  node.spawn();
+  const deployed = await post('/v1/workflows', workflow(marks.file), 'application/yaml');
+  if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
 
   /** How long after the answer a command begins here, by the last rounds: on a busy machine that is much later. */
   let beginsAfterMs = LATEST_CANCEL_MS;
@@ -137,7 +121,7 @@ async function openSurroundings(kind: StoreKind): Promise<FaultStores> {
     // A run is cancelled when that is written; its command is killed right behind.
     await waitUntil('the commands are killed', async () => (await leftNow()) === 0, KILLED_MS).catch(() => undefined);
     const left = await leftNow();
-    const broken = await stillUnderWay(since, { location: stores.location, url: await node.url, ended: ids });
+    const broken = await stillUnderWay(since, { location, url: await node.url, ended: ids });
     const recoveryMs = performance.now() - since;
     const hung = broken.length + ids.filter((id) => !ENDED.has(statuses.get(id) ?? '')).length;
     const lost = ids.filter((id) => statuses.get(id) === 'failed').length;
@@ -148,7 +132,8 @@ async function openSurroundings(kind: StoreKind): Promise<FaultStores> {
     };
   }
 
-  return { round, close };
+  const all = opened.move();
+  return { round, close: () => all.disposeAsync() };
 }
 
 const field = (body: unknown, name: string): string => {

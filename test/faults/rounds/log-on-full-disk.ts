@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -9,6 +9,7 @@ import { SeededRandom } from '../../kill/random.ts';
 import { type StoreKind, startStores } from '../../kill/stores.ts';
 import { type Journal, makeJournal } from '../../support/journal.ts';
 import { LIVENESS_MS, type LivenessOptions } from '../../support/liveness.ts';
+import { writeNodeConfig } from '../../support/node-config.ts';
 import { NodeProcess } from '../../support/node-process.ts';
 import { limitedFiles, type SmallDisk, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -68,13 +69,11 @@ async function openSurroundings(store: StoreKind): Promise<FaultStores> {
   const stores = store === 'sqlite' ? null : await startStores(store);
   if (stores !== null) opened.defer(() => stores.destroy());
   const { redis, mongodb } = stores?.location ?? {};
-  const config = join(directory, 'svc.yaml');
-  const spec = {
+  const config = await writeNodeConfig(directory, {
     observability: { logging: { level: 'debug' } },
     runtime: journal.runtime,
     ...(stores === null ? {} : { stores: { redis: redis?.[0], mongodb } }),
-  };
-  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
+  });
   const log = join(disk.directory, 'node.log');
   const descriptor = openSync(log, 'a');
   opened.defer(() => closeSync(descriptor));

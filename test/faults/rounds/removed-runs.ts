@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { removeTree } from '../../../effects/volumes/tree.ts';
 import type { Documents } from '../../../runtime/documents.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { type NodeOnStores, openNodeOnStores } from '../../kill/node-on-stores.ts';
 import { SeededRandom } from '../../kill/random.ts';
-import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
-import { type Journal, makeJournal } from '../../support/journal.ts';
-import { NodeProcess } from '../../support/node-process.ts';
+import type { StoreKind } from '../../kill/stores.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
@@ -54,50 +49,40 @@ export const removedRuns: FaultCase = {
   title:
     'runs deleted right after their end, the node killed with -9 meanwhile: nothing of them stays, and the others do',
   stores: ['sqlite', 'redis'],
-  open: openSurroundings,
+  open,
 };
 
-interface Setup {
-  readonly stores: KillStores;
-  readonly node: NodeProcess;
+interface Setup extends NodeOnStores {
   readonly calls: WorkflowCalls;
   readonly documents: Documents;
-  readonly journal: Journal;
 }
 
-async function openSurroundings(store: StoreKind): Promise<FaultStores> {
-  const stores = await startStores(store);
-  const directory = await mkdtemp(join(tmpdir(), 'svc-removed-'));
-  const journal = await makeJournal(directory);
-  const config = join(directory, 'svc.yaml');
-  const spec = { retention: { interval_secs: 1 }, runtime: journal.runtime };
-  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
-  const node = new NodeProcess([...stores.args, '--config', config]);
-  node.spawn();
-  const forever = new AbortController();
-  const calls = new WorkflowCalls(node, forever.signal);
-  for (const manifest of [SHORT, marked(journal.file)]) await calls.deploy(manifest);
-  const documents = witness(stores);
+async function open(store: StoreKind): Promise<FaultStores> {
+  const at = await openNodeOnStores(store, {
+    spec: ({ journal: { runtime } }) => ({ retention: { interval_secs: 1 }, runtime }),
+  });
+  at.node.spawn();
+  const closed = new AbortController();
+  const calls = new WorkflowCalls(at.node, closed.signal);
+  for (const manifest of [SHORT, marked(at.journal.file)]) await calls.deploy(manifest);
+  const documents = documentsAt(at.location);
   await documents.open();
   return {
-    round: (seed) => round({ stores, node, calls, documents, journal }, seed),
+    round: (seed) => round({ ...at, calls, documents }, seed),
     async close() {
-      forever.abort();
+      closed.abort();
       await documents.close();
-      await node.stop();
-      await stores.destroy();
-      await removeTree(directory);
+      await at[Symbol.asyncDispose]();
     },
   };
 }
 
-/** Reads what the node has written, beside it. */
-function witness({ location }: KillStores): Documents {
-  const { mongodb, dataDir } = location;
+/** A connection of the test's own, to read what the node has written. */
+function documentsAt({ mongodb, dataDir }: NodeOnStores['location']): Documents {
   return mongodb === undefined ? new SqliteDocuments({ directory: dataDir }) : new MongoDocuments({ uri: mongodb });
 }
 
-async function round({ stores, node, calls, documents, journal }: Setup, seed: number): Promise<RoundOutcome> {
+async function round({ location, node, calls, documents, journal }: Setup, seed: number): Promise<RoundOutcome> {
   const seeded = new SeededRandom(seed);
   const random = (): number => seeded.fraction();
   const startShort = (n: number): Promise<string> => {
@@ -143,7 +128,7 @@ async function round({ stores, node, calls, documents, journal }: Setup, seed: n
   const ended = [...removedIds, ...stays.filter((id) => !open.includes(id))];
   const url = await node.url;
   // The lists of later rounds have ever more runs, and each look reads the payload of every large one.
-  const broken = await stillUnderWay(upAt, { location: stores.location, url, ended, mostListed: MOST_LISTED });
+  const broken = await stillUnderWay(upAt, { location, url, ended, mostListed: MOST_LISTED });
   const recoveryMs = performance.now() - killedAt;
   const lost = await Promise.all(stays.map(async (id) => !(open.includes(id) || (await endedWell(calls, id)))));
   const marks = (await journal.lines()).filter((id) => markedRuns.some((run) => run.id === id));

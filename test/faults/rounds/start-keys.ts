@@ -1,14 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { removeTree } from '../../../effects/volumes/tree.ts';
+import { type NodeOnStores, openNodeOnStores } from '../../kill/node-on-stores.ts';
 import { SeededRandom } from '../../kill/random.ts';
-import { type KillStores, type StoreKind, startStores } from '../../kill/stores.ts';
-import { type Journal, makeJournal } from '../../support/journal.ts';
-import { NodeProcess } from '../../support/node-process.ts';
+import type { StoreKind } from '../../kill/stores.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
@@ -20,7 +15,7 @@ const AT_ONCE = 3;
 const LATEST_KILL_MS = 200;
 const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
 
-/** Its command leaves the word of its start and its run in the journal. */
+/** Its command writes the word of its start and the id of its run to the journal. */
 const workflow = (journal: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -43,35 +38,24 @@ export const startKeys: FaultCase = {
   title:
     'what a key started is deleted and the key used again, several times at once, while the node is killed: it starts one new run, which is there',
   stores: ['sqlite', 'redis'],
-  open: openSurroundings,
+  open,
 };
 
-interface Setup {
-  readonly stores: KillStores;
-  readonly node: NodeProcess;
+interface Setup extends NodeOnStores {
   readonly calls: WorkflowCalls;
-  readonly journal: Journal;
 }
 
-async function openSurroundings(store: StoreKind): Promise<FaultStores> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-start-keys-'));
-  const journal = await makeJournal(directory);
-  const stores = await startStores(store);
-  const config = join(directory, 'svc.yaml');
-  const spec = { runtime: journal.runtime };
-  await writeFile(config, stringify({ apiVersion: 'svc.dev/v1', kind: 'NodeConfig', spec }));
-  const node = new NodeProcess([...stores.args, '--config', config]);
-  node.spawn();
-  const forever = new AbortController();
-  const calls = new WorkflowCalls(node, forever.signal);
-  await calls.deploy(workflow(journal.file));
+async function open(store: StoreKind): Promise<FaultStores> {
+  const at = await openNodeOnStores(store);
+  at.node.spawn();
+  const closed = new AbortController();
+  const calls = new WorkflowCalls(at.node, closed.signal);
+  await calls.deploy(workflow(at.journal.file));
   return {
-    round: (seed) => round({ stores, node, calls, journal }, seed),
+    round: (seed) => round({ ...at, calls }, seed),
     async close() {
-      forever.abort();
-      await node.kill();
-      await stores.destroy();
-      await removeTree(directory);
+      closed.abort();
+      await at[Symbol.asyncDispose]();
     },
   };
 }
@@ -83,7 +67,7 @@ interface Reused {
   readonly answers: readonly string[];
 }
 
-async function round({ stores, node, calls, journal }: Setup, seed: number): Promise<RoundOutcome> {
+async function round({ location, node, calls, journal }: Setup, seed: number): Promise<RoundOutcome> {
   const random = new SeededRandom(seed);
   const hasEnded = async (id: string): Promise<boolean> => ENDED.has((await calls.get(id)).status);
   const words = Array.from({ length: KEYS }, () => ({ key: randomUUID(), before: randomUUID(), word: randomUUID() }));
@@ -127,7 +111,7 @@ async function round({ stores, node, calls, journal }: Setup, seed: number): Pro
   }
   const all = [...firsts, ...reused.flatMap(({ answers }) => [...new Set(answers)])];
   const ended = all.filter((id) => !open.includes(id));
-  const broken = await stillUnderWay(upAt, { location: stores.location, url: await node.url, ended });
+  const broken = await stillUnderWay(upAt, { location, url: await node.url, ended });
   const recoveryMs = performance.now() - upAt;
   // Two runs of one word, or two commands of one run.
   const mine = new Set<string>(words.flatMap(({ before, word }) => [before, word]));

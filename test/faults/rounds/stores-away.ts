@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
-import { stringify } from 'yaml';
 import { z } from 'zod';
 import { removeTree } from '../../../effects/volumes/tree.ts';
 import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
@@ -17,7 +16,7 @@ import { type Link, startLink } from '../../support/link.ts';
 import { LIVENESS_MS, livenessBroken } from '../../support/liveness.ts';
 import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { startRedis } from '../../support/redis.ts';
-import { type Area, areasOf, MARKS, scriptOf } from './away-areas.ts';
+import { type Area, areasOf, MARKS, rules } from './away-areas.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 
 export type AwayStore = 'documents' | 'redis';
@@ -114,8 +113,6 @@ export class AwaySetup implements FaultStores {
     const engine = options.containers === true && NEEDS_PODMAN.skip === undefined ? await TestPodman.start() : null;
     if (engine !== null) opened.defer(() => engine[Symbol.asyncDispose]());
     const journal = await makeJournal(directory);
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify(scriptOf()));
     const volumes = join(directory, 'volumes');
     const link = await startLink(store === 'redis' ? redis.port : Number(new URL(mongo.uri).port));
     opened.defer(() => link.close());
@@ -126,12 +123,11 @@ export class AwaySetup implements FaultStores {
     };
     const spec = {
       ...{ stores, kernel: { partitions: 16 } },
-      llm_providers: [{ name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] }],
       storage: { local_host: { mount_point: volumes } },
       stimulus: { router_agent: 'away-router', classification_timeout_secs: 600 },
       runtime: { ...journal.runtime, ...(engine === null ? {} : { container_socket_path: engine.socketPath }) },
     };
-    const starting = Array.from({ length: NODES }, () => ProductNode.start({ spec }));
+    const starting = Array.from({ length: NODES }, () => ProductNode.start({ rules: rules(), spec }));
     for (const node of starting) opened.defer(async () => (await node)[Symbol.asyncDispose]());
     const nodes = await Promise.all(starting);
     const areas = areasOf(store, journal.file, engine !== null);

@@ -1,7 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import { liveFiles } from '../../support/live-files.ts';
 import { BUSYBOX, TestPodman } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -12,11 +10,8 @@ export type Members = Readonly<Record<string, unknown>>;
 export const members = (value: unknown): Members => (typeof value === 'object' && value !== null ? { ...value } : {});
 export const listOf = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.map(members) : []);
 
-/** A rule of the scripted model (docs/guides/scripted-provider.md). */
-export type Rule = Readonly<Record<string, unknown>>;
-
 export interface AgentNodeOptions {
-  readonly rules: readonly Rule[];
+  readonly rules: readonly object[];
   /** Below `spec.runtime`; told where the programs are. */
   readonly runtime?: (directory: string) => Members;
   /** Below `spec`. */
@@ -34,12 +29,10 @@ const ENDED_WITHIN_MS = 60_000;
 /** The node as a user starts it, with a scripted model and, where it is wished, a Podman of its own. */
 export class AgentNode implements AsyncDisposable {
   readonly node: ProductNode;
-  readonly directory: string;
   readonly #podman: TestPodman | null;
 
-  private constructor(node: ProductNode, directory: string, podman: TestPodman | null) {
+  private constructor(node: ProductNode, podman: TestPodman | null) {
     this.node = node;
-    this.directory = directory;
     this.#podman = podman;
   }
 
@@ -52,24 +45,16 @@ export class AgentNode implements AsyncDisposable {
     programs = {},
   }: AgentNodeOptions): Promise<AgentNode> {
     const podman = containers === false ? null : await TestPodman.start();
-    const directory = await mkdtemp(join(tmpdir(), 'svc-agents-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify({ rules }));
-    for (const [name, text] of Object.entries(programs)) await writeFile(join(directory, name), text, { mode: 0o755 });
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const engine =
       podman === null
         ? {}
         : { container_socket_path: podman.socketPath, containers: { agent_image: BUSYBOX, ...containers } };
     const node = await ProductNode.start({
-      spec: {
-        llm_providers: [provider],
-        runtime: { bootstrap_dir: directory, ...engine, ...runtime(directory) },
-        ...spec,
-      },
+      ...{ rules, programs, spec },
+      runtime: (directory) => ({ bootstrap_dir: directory, ...engine, ...runtime(directory) }),
       ...(env === undefined ? {} : { env }),
     });
-    return new AgentNode(node, directory, podman);
+    return new AgentNode(node, podman);
   }
 
   get podman(): TestPodman {
@@ -147,6 +132,5 @@ export class AgentNode implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.node[Symbol.asyncDispose]();
     await this.#podman?.[Symbol.asyncDispose]();
-    await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -1,4 +1,5 @@
-import type { Members, Rule } from './agent-node.ts';
+import type { Rule } from '../../support/node-config.ts';
+import type { Members } from './agent-node.ts';
 
 /** One agent: what its model says by rounds, and its manifest beside the isolation. */
 export interface AgentCase {

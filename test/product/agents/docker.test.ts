@@ -58,8 +58,8 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     internal = (await scene.node.process.internal).url;
     const { podman } = scene;
     podman.podman('create', '--name', 'making', BUSYBOX, 'true');
-    podman.podman('cp', join(scene.directory, 'holder'), 'making:/bin/holder');
-    podman.podman('cp', join(scene.directory, 'in-curl'), 'making:/bin/other');
+    podman.podman('cp', join(scene.node.directory, 'holder'), 'making:/bin/holder');
+    podman.podman('cp', join(scene.node.directory, 'in-curl'), 'making:/bin/other');
     podman.podman('commit', 'making', IMAGE);
     podman.podman('rm', 'making');
   });

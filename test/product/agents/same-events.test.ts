@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { Rule } from '../../support/node-config.ts';
 import { NEEDS_PODMAN } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -53,7 +54,7 @@ describe('isolation process and docker', NEEDS_PODMAN, () => {
 });
 
 /** The rules of one agent hold for its input alone. */
-const rulesOf = ({ name, rules }: AgentCase): readonly Members[] =>
+const rulesOf = ({ name, rules }: AgentCase): readonly Rule[] =>
   rules.map(({ match, reply }) => ({ match: { ...members(match), contains: `case ${name};` }, reply }));
 
 async function both(scene: AgentNode, one: AgentCase): Promise<{ readonly process: Run; readonly docker: Run }> {

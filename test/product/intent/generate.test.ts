@@ -4,7 +4,8 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/api.ts';
 import { svc } from '../../cli/svc-run.ts';
-import { AGENT_AUTHOR, IntentNode, type Rule, WORKFLOW_AUTHOR } from './intent-node.ts';
+import type { Rule } from '../../support/node-config.ts';
+import { AGENT_AUTHOR, IntentNode, WORKFLOW_AUTHOR } from './intent-node.ts';
 
 const Task = z.looseObject({
   agent_id: z.string(),

@@ -1,18 +1,12 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import { z } from 'zod';
-import { removeTree } from '../../../effects/volumes/tree.ts';
 import { IntentStarted, IntentStatus } from '../../../usecases/intent-request.ts';
+import type { Rule } from '../../support/node-config.ts';
 import { BUSYBOX, type TestPodman } from '../../support/podman.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Ask, ProductNode, type ProductOptions } from '../product-node.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
-
-/** One rule of the scripted model (docs/guides/scripted-provider.md). */
-export type Rule = Shape;
 
 const said = (contains: string | readonly string[], reply: unknown): Rule => ({ match: { contains }, reply });
 
@@ -47,30 +41,26 @@ const Called = z.object({ result: z.looseObject({ structuredContent: z.looseObje
 /** The whole product with a scripted model and, given a Podman, its containers; spoken to as a user does. */
 export class IntentNode implements AsyncDisposable {
   readonly node: ProductNode;
-  readonly #directory: string;
 
-  private constructor(node: ProductNode, directory: string) {
+  private constructor(node: ProductNode) {
     this.node = node;
-    this.#directory = directory;
   }
 
   static async start(
     rules: readonly Rule[],
     given: { readonly podman?: TestPodman; readonly execute?: Shape; readonly options?: ProductOptions } = {},
   ): Promise<IntentNode> {
-    const directory = await mkdtemp(join(tmpdir(), 'svc-intent-'));
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify({ rules: [...rules, ...LAST] }, { aliasDuplicateObjects: false }));
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const images = { python: BUSYBOX, javascript: BUSYBOX, bash: BUSYBOX };
-    const spec = {
-      llm_providers: [provider],
-      // A socket that is not there: no engine of the machine is found instead.
-      runtime: { container_socket_path: given.podman?.socketPath ?? join(directory, 'no-engine.sock') },
-      execute: { images, generate: false, ...given.execute },
-      ...given.options?.spec,
-    };
-    return new IntentNode(await ProductNode.start({ ...given.options, spec }), directory);
+    const node = await ProductNode.start({
+      rules: [...rules, ...LAST],
+      // A socket that does not exist: the node takes no engine of the machine instead.
+      runtime: (directory) => ({
+        container_socket_path: given.podman?.socketPath ?? join(directory, 'no-engine.sock'),
+      }),
+      ...given.options,
+      spec: { execute: { images, generate: false, ...given.execute }, ...given.options?.spec },
+    });
+    return new IntentNode(node);
   }
 
   /** Starts a goal in the shell's language; answers what the route says. */
@@ -142,6 +132,5 @@ export class IntentNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.node[Symbol.asyncDispose]();
-    await removeTree(this.#directory);
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { scriptedModel } from '../../support/node-config.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type Answer, type Ask, agentYaml } from '../product-node.ts';
 import { CALLER_NAMES, CALLERS } from '../realms.ts';
@@ -22,16 +23,7 @@ export type Things = TenantObjects & {
 export const HAND = 'hand-of-all';
 
 /** A model that judges well, but nothing as perfect. */
-export const MODEL = {
-  llm_providers: [
-    {
-      name: 'script',
-      type: 'scripted',
-      script: new URL('script.yaml', import.meta.url).pathname,
-      models: [{ alias: 'default', model: 'script' }],
-    },
-  ],
-};
+export const MODEL = { llm_providers: [scriptedModel(new URL('script.yaml', import.meta.url).pathname)] };
 
 const SPEC = {
   security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],

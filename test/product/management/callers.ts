@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { scriptedModel } from '../../support/node-config.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml } from '../product-node.ts';
 import { IndependentAgent } from '../seal/independent-agent.ts';
@@ -15,12 +16,7 @@ const unbounded = {
 
 const SPEC = {
   security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
-  llm_providers: [
-    {
-      ...{ name: 'script', type: 'scripted', models: [{ alias: 'default', model: 'script' }] },
-      script: new URL('../../tools/management/script.yaml', import.meta.url).pathname,
-    },
-  ],
+  llm_providers: [scriptedModel(new URL('../../tools/management/script.yaml', import.meta.url).pathname)],
   kernel: { effect_concurrency: 256 },
 };
 

@@ -1,3 +1,4 @@
+import { scriptedModel } from '../../support/node-config.ts';
 import { type Answer, agentYaml, type ProductNode } from '../product-node.ts';
 import type { IndependentAgent } from '../seal/independent-agent.ts';
 import { SealNode, type SealNodeOptions } from '../seal/seal-node.ts';
@@ -35,10 +36,9 @@ export class ManagementNode implements AsyncDisposable {
 
   static async start({ spec, ...options }: SealNodeOptions = {}): Promise<ManagementNode> {
     const script = new URL('../../tools/management/script.yaml', import.meta.url).pathname;
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     const more = {
       security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
-      llm_providers: [provider],
+      llm_providers: [scriptedModel(script)],
       // A model that thinks until the test is over holds a place.
       kernel: { effect_concurrency: 256 },
     };

@@ -1,8 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { stringify } from 'yaml';
 import { ProductNode } from '../product-node.ts';
 import { deployAgents, type Send } from './run-case.ts';
 import { OTHERWISE, RULES } from './script.ts';
@@ -21,12 +17,8 @@ export async function startRandomNode({
   engineSocket: container_socket_path,
   stores = {},
 }: RandomNodeOptions): Promise<AsyncDisposable & { readonly send: Send }> {
-  const directory = await mkdtemp(join(tmpdir(), 'svc-random-'));
-  const script = join(directory, 'script.yaml');
-  await writeFile(script, stringify({ rules: [...RULES, { reply: OTHERWISE }] }));
-  const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-  const runtime = { container_socket_path };
-  const node = await ProductNode.start({ spec: { llm_providers: [provider], runtime, stores } });
+  const rules = [...RULES, { reply: OTHERWISE }];
+  const node = await ProductNode.start({ rules, spec: { runtime: { container_socket_path }, stores } });
   const send = sendTo(node);
   await deployAgents(send);
   return { send, [Symbol.asyncDispose]: () => node[Symbol.asyncDispose]() };

@@ -133,7 +133,7 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
   });
 
   describe('the exported chain', () => {
-    const file = (name: string): string => join(at.directory, name);
+    const file = (name: string): string => join(at.node.directory, name);
     const verify = (path: string) =>
       svc(['audit', 'verify', path, '--jwks', file('keys.json'), '--output', 'json'], {
         SVC_URL: 'http://127.0.0.1:1',

@@ -1,8 +1,6 @@
 import { hash } from 'node:crypto';
-import { chmod, glob, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { glob, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
 import { type Identified, IndependentAgent } from './independent-agent.ts';
@@ -10,7 +8,7 @@ import { Pages } from './pages.ts';
 import { type Door, grpcDoor, type Headers, type RestDoor, restDoor } from './transports.ts';
 
 /** The model thinks until the test is over: the execution runs, and its agent may call. */
-const SCRIPT = { rules: [{ reply: { text: 'at last', delay_ms: 250_000 } }] };
+const RULES = [{ reply: { text: 'at last', delay_ms: 250_000 } }];
 
 /** A program that is the agent of an execution: it says how it reaches the node, and stays. */
 const PROGRAM = `#!/bin/sh
@@ -56,6 +54,8 @@ const CONTEXTS = [
 ];
 
 export interface SealNodeOptions {
+  /** Of the scripted model. Default: it thinks until the test is over. */
+  readonly rules?: readonly object[];
   readonly spec?: Readonly<Record<string, unknown>>;
   /** Of the one who deploys and starts; with authentication on. */
   readonly headers?: Headers;
@@ -64,35 +64,28 @@ export interface SealNodeOptions {
 /** A node with agents that have tools, and executions of theirs that go on until the test ends. */
 export class SealNode implements AsyncDisposable {
   readonly node: ProductNode;
-  readonly directory: string;
   readonly pages: Pages;
   readonly #headers: Headers;
   readonly #doors: Door[] = [];
   #grpcAddress = '';
   #internal = { url: '', grpcAddress: '' };
 
-  private constructor(node: ProductNode, directory: string, pages: Pages, headers: Headers) {
+  private constructor(node: ProductNode, pages: Pages, headers: Headers) {
     this.node = node;
     this.pages = pages;
-    this.directory = directory;
     this.#headers = headers;
   }
 
-  static async start({ spec = {}, headers = {} }: SealNodeOptions = {}): Promise<SealNode> {
-    const directory = await mkdtemp(join(tmpdir(), 'svc-seal-'));
-    const script = join(directory, 'waiting.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    await writeFile(join(directory, 'agent.sh'), PROGRAM);
-    await chmod(join(directory, 'agent.sh'), 0o755);
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
+  static async start({ rules = RULES, spec = {}, headers = {} }: SealNodeOptions = {}): Promise<SealNode> {
     const pages = await Pages.open();
     const web = { allow_addresses: [`${pages.host}/32`], search: { provider: 'searxng', endpoint: pages.url('') } };
-    const more = { llm_providers: [provider], security_contexts: CONTEXTS, web, ...spec };
-    const node = await ProductNode.start({ spec: more }).catch(async (thrown: unknown) => {
+    const more = { security_contexts: CONTEXTS, web, ...spec };
+    const programs = { 'agent.sh': PROGRAM };
+    const node = await ProductNode.start({ rules, programs, spec: more }).catch(async (thrown: unknown) => {
       await pages[Symbol.asyncDispose]();
       throw thrown;
     });
-    const one = new SealNode(node, directory, pages, headers);
+    const one = new SealNode(node, pages, headers);
     one.#grpcAddress = await node.process.grpcAddress;
     one.#internal = await node.process.internal;
     return one;
@@ -110,7 +103,7 @@ export class SealNode implements AsyncDisposable {
   async beginProgram(headers = this.#headers): Promise<{ is: Identified; url: string }> {
     const spec = {
       runtime: { isolation: 'process' },
-      advanced: { bootstrap_path: join(this.directory, 'agent.sh') },
+      advanced: { bootstrap_path: join(this.node.directory, 'agent.sh') },
       ...AGENTS.hands,
     };
     const agent_id = await this.node.deploy(agentYaml('agent-program', spec), headers);
@@ -194,7 +187,6 @@ export class SealNode implements AsyncDisposable {
     for (const door of this.#doors) door[Symbol.dispose]();
     await this.node[Symbol.asyncDispose]();
     await this.pages[Symbol.asyncDispose]();
-    await rm(this.directory, { recursive: true, force: true });
   }
 }
 

@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { stringify } from 'yaml';
 import { ModelServer } from '../../support/model-server.ts';
 import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { someOf } from '../../support/size.ts';
@@ -12,24 +8,22 @@ import { assertExplained, type Cause, type Planted, plantAlone, plantNested, run
 
 const hangs = (text: string) => ({ text, delay_ms: 600_000 });
 
-const SCRIPT = {
-  rules: [
-    { match: { contains: 'sleepy' }, reply: hangs('never') },
-    {
-      match: { contains: 'use-a-tool', round: 1 },
-      reply: { tool_calls: [call('cmd.run', { command: 'sleep', args: ['600'] })] },
-    },
-    {
-      match: { contains: 'write-a-file', round: 1 },
-      reply: { tool_calls: [call('fs.write', { path: 'a.txt', content: 'x' })] },
-    },
-    { match: { contains: 'i agree' }, reply: '{"score": 1, "confidence": 1, "reasoning": "good"}' },
-    { match: { contains: 'read-a-page', round: 1 }, reply: { tool_calls: [call('fs.read', { path: 'none.txt' })] } },
-    { match: { round: 2 }, reply: hangs('never') },
-    { match: { contains: 'Judge whether the output' }, reply: hangs('never') },
-    { reply: 'done' },
-  ],
-};
+const RULES = [
+  { match: { contains: 'sleepy' }, reply: hangs('never') },
+  {
+    match: { contains: 'use-a-tool', round: 1 },
+    reply: { tool_calls: [call('cmd.run', { command: 'sleep', args: ['600'] })] },
+  },
+  {
+    match: { contains: 'write-a-file', round: 1 },
+    reply: { tool_calls: [call('fs.write', { path: 'a.txt', content: 'x' })] },
+  },
+  { match: { contains: 'i agree' }, reply: '{"score": 1, "confidence": 1, "reasoning": "good"}' },
+  { match: { contains: 'read-a-page', round: 1 }, reply: { tool_calls: [call('fs.read', { path: 'none.txt' })] } },
+  { match: { round: 2 }, reply: hangs('never') },
+  { match: { contains: 'Judge whether the output' }, reply: hangs('never') },
+  { reply: 'done' },
+];
 
 function call(name: string, args: object): object {
   return { name, arguments: args };
@@ -211,7 +205,6 @@ const RATE_LIMIT: Cause = {
 };
 
 describe('why a run waits: causes on one node, alone and three deep', () => {
-  let directory: string;
   let podman: TestPodman | null = null;
   const models = new ModelServer();
   let node: ProductNode;
@@ -222,12 +215,7 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
   const deep = new Set([...causes.slice(0, 1), ...someOf(causes, 6)]);
 
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'svc-why-'));
     if (NEEDS_PODMAN.skip === undefined) podman = await TestPodman.start();
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify(SCRIPT));
-    await writeFile(join(directory, 'stays'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
-    const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
     await models.start();
     models.script({ status: 503, headers: { 'retry-after': '300' }, body: '{}' });
     const broken = {
@@ -236,11 +224,11 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
     };
     const engine = podman === null ? {} : { container_socket_path: podman.socketPath };
     node = await ProductNode.start({
+      ...{ rules: RULES, providers: [broken], programs: { stays: '#!/bin/sh\nexec sleep 600\n' } },
+      runtime: (directory) => ({ bootstrap_dir: directory, ...engine }),
       spec: {
-        llm_providers: [provider, broken],
         llm_selection: { max_retries: 0, llm_overall_timeout_secs: 600 },
         node: { tags: ['gpu'] },
-        runtime: { bootstrap_dir: directory, ...engine },
         kernel: { effect_concurrency: 200 },
       },
     });
@@ -255,7 +243,6 @@ describe('why a run waits: causes on one node, alone and three deep', () => {
     await node?.[Symbol.asyncDispose]();
     await podman?.[Symbol.asyncDispose]();
     await models.stop();
-    await rm(directory, { recursive: true, force: true });
   });
 
   const planted = (map: ReadonlyMap<Cause, Planted>, cause: Cause): Planted => {

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { z } from 'zod';
@@ -31,25 +28,19 @@ const PLACE: Cause = {
 const Waits = z.object({ waiting_for: z.looseObject({ reason: z.string() }) });
 
 describe('why a run waits: a node that runs two effects at a time', () => {
-  let directory: string;
   let node: ProductNode;
   const models = new ModelServer();
 
   before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'svc-why-full-'));
     await models.start();
     models.script({ silent: true });
-    const script = join(directory, 'script.yaml');
-    await writeFile(script, stringify({ rules: [{ reply: 'done' }] }));
+    const silent = {
+      ...{ name: 'silent', type: 'openai-compatible', endpoint: `${models.url}/v1`, api_key: 'literal:k' },
+      models: [{ alias: 'silent', model: 'silent' }],
+    };
     node = await ProductNode.start({
+      ...{ rules: [{ reply: 'done' }], providers: [silent] },
       spec: {
-        llm_providers: [
-          { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] },
-          {
-            ...{ name: 'silent', type: 'openai-compatible', endpoint: `${models.url}/v1`, api_key: 'literal:k' },
-            models: [{ alias: 'silent', model: 'silent' }],
-          },
-        ],
         llm_selection: { max_retries: 0, llm_overall_timeout_secs: 600 },
         kernel: { effect_concurrency: 2 },
       },
@@ -58,7 +49,6 @@ describe('why a run waits: a node that runs two effects at a time', () => {
   after(async () => {
     await node?.[Symbol.asyncDispose]();
     await models.stop();
-    await rm(directory, { recursive: true, force: true });
   });
 
   test('a model at its limit of calls is the last cause', async () => {

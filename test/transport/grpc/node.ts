@@ -1,10 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { stringify } from 'yaml';
 import { startNode } from '../../../main.ts';
 import { type ModelTurn, startModelServer } from '../../support/model-server.ts';
+import { writeNodeConfig } from '../../support/node-config.ts';
 
 export interface NodeOptions {
   /** Blocks of `spec` besides the models: `iam`, `grpc_auth`. */
@@ -25,20 +26,13 @@ export const manifest = (name: string, spec: Readonly<Record<string, unknown>> =
 export async function node({ spec = {}, env = {} }: NodeOptions = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'svc-grpc-'));
   const models = await startModelServer();
-  const config = join(directory, 'svc.yaml');
   const provider = {
     name: 'local',
     type: 'openai-compatible',
     endpoint: `${models.url}/v1`,
     models: [{ alias: 'default', model: 'some-model' }],
   };
-  const file = {
-    apiVersion: 'svc.dev/v1',
-    kind: 'NodeConfig',
-    metadata: { name: 'test' },
-    spec: { llm_providers: [provider], ...spec },
-  };
-  await writeFile(config, stringify(file));
+  const config = await writeNodeConfig(directory, { llm_providers: [provider], ...spec });
   const logged: string[] = [];
   const started = await startNode({
     flags: { config, data: join(directory, 'data'), 'http-port': '0', 'grpc-port': '0' },
