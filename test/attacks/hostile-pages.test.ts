@@ -35,11 +35,11 @@ const isRefusal = (text: string): boolean => REFUSALS.has(Number(text.slice(0, 3
 
 describe('pages in a Chromium and a node without an identity provider', { skip: browserMissing() }, () => {
   let node: ProductNode;
-  let bench: HostileBrowser;
+  let browser: HostileBrowser;
   let ports: Readonly<Record<Listener, number>>;
   let on: Targets;
   before(async () => {
-    [node, bench] = await Promise.all([
+    [node, browser] = await Promise.all([
       ProductNode.start({ spec: { cluster: { enabled: true, cluster_grpc_port: 0 } } }),
       HostileBrowser.start(),
     ]);
@@ -64,7 +64,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     });
   });
   after(async () => {
-    await bench?.[Symbol.asyncDispose]();
+    await browser?.[Symbol.asyncDispose]();
     await node?.[Symbol.asyncDispose]();
   });
 
@@ -88,7 +88,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
     now.split('\n').filter((line) => !first.split('\n').includes(line));
 
   const visit = ({ listener, ...rest }: Omit<Attempt, 'name'>): Promise<Visited> =>
-    bench.visit({ ...rest, port: ports[listener] });
+    browser.visit({ ...rest, port: ports[listener] });
 
   test('no page of another site changes or reads anything, whatever it tries', async () => {
     const attempts = hostileAttempts(on);
@@ -112,7 +112,7 @@ describe('pages in a Chromium and a node without an identity provider', { skip: 
       }
     };
     await Promise.all(Array.from({ length: LANES }, lane));
-    console.log(`Chromium ${bench.version}: ${through.length} of ${chosen.length} attempts got through`);
+    console.log(`Chromium ${browser.version}: ${through.length} of ${chosen.length} attempts got through`);
     assert.deepEqual(through, []);
     assert.equal(await state(), first);
   });

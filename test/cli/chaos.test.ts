@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { CliNode } from './cli-node.ts';
 
-const nodeId = async (scene: CliNode): Promise<string> =>
-  JSON.parse((await scene.svc(['node', 'status', '--output', 'json'])).stdout).node.node_id;
+const nodeId = async (setup: CliNode): Promise<string> =>
+  JSON.parse((await setup.svc(['node', 'status', '--output', 'json'])).stdout).node.node_id;
 
 function isAlive(pid: number): boolean {
   try {
@@ -15,73 +15,73 @@ function isAlive(pid: number): boolean {
 }
 
 test('a node without chaos enabled accepts no faults', async () => {
-  const scene = await CliNode.open();
+  const setup = await CliNode.open();
   try {
-    const id = await nodeId(scene);
+    const id = await nodeId(setup);
     for (const args of [
       ['kill-node', id],
       ['freeze-node', id],
       ['kill-actor', 'execution/svc-system/one'],
       ['kill-owner', 'execution/svc-system/one'],
     ]) {
-      const { code, stderr } = await scene.svc(['chaos', ...args]);
+      const { code, stderr } = await setup.svc(['chaos', ...args]);
       assert.equal(code, 3, stderr);
       assert.equal(stderr, `svc: spec.chaos.enabled is false on node ${id}.\n`);
     }
-    assert.equal(scene.node.exitCode, null);
+    assert.equal(setup.node.exitCode, null);
   } finally {
-    await scene.close();
+    await setup.close();
   }
 });
 
 describe('svc chaos', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   let id = '';
   before(async () => {
-    scene = await CliNode.open('  chaos: { enabled: true, tenants: [svc-system] }\n');
-    id = await nodeId(scene);
+    setup = await CliNode.open('  chaos: { enabled: true, tenants: [svc-system] }\n');
+    id = await nodeId(setup);
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
   test('an actor that is killed while it works, and one whose owner loses it, end as without the fault', async () => {
     for (const kind of ['kill-actor', 'kill-owner']) {
-      const started = await scene.svc(['task', 'execute', 'echo', '--input', 'lasting']);
+      const started = await setup.svc(['task', 'execute', 'echo', '--input', 'lasting']);
       const address = `execution/svc-system/${started.stdout.trim()}`;
-      const hit = await scene.svc(['chaos', kind, address]);
+      const hit = await setup.svc(['chaos', kind, address]);
       assert.deepEqual([hit.code, hit.stdout], [0, `${kind} ${address}: done by ${id}\n`], hit.stderr);
-      const ended = await scene.svc(['task', 'logs', started.stdout.trim(), '--follow']);
+      const ended = await setup.svc(['task', 'logs', started.stdout.trim(), '--follow']);
       assert.equal(ended.code, 0, ended.stderr);
     }
   });
 
   test('tenants that the settings do not name get no faults', async () => {
-    const { code, stderr } = await scene.svc(['chaos', 'kill-actor', 'execution/acme/one']);
+    const { code, stderr } = await setup.svc(['chaos', 'kill-actor', 'execution/acme/one']);
     assert.deepEqual([code, stderr], [3, `svc: spec.chaos.tenants of node ${id} does not name acme.\n`]);
   });
 
   test('a frozen node answers no call until it thaws', async () => {
-    const frozen = await scene.svc(['chaos', 'freeze-node', id, '--ms', '1500']);
+    const frozen = await setup.svc(['chaos', 'freeze-node', id, '--ms', '1500']);
     assert.equal(frozen.code, 0, frozen.stderr);
     // Frozen a little after it answered.
     await waitUntil('the node does not answer within 300 ms', async () =>
-      fetch(`${scene.url}/health`, { signal: AbortSignal.timeout(300) }).then(
+      fetch(`${setup.url}/health`, { signal: AbortSignal.timeout(300) }).then(
         () => false,
         () => true,
       ),
     );
-    await waitUntil('the node answers again', async () => (await fetch(`${scene.url}/health`)).ok);
+    await waitUntil('the node answers again', async () => (await fetch(`${setup.url}/health`)).ok);
   });
 
   test('faults are listed newest first, and a killed node lists its own after its restart', async () => {
-    const killed = await scene.svc(['chaos', 'kill-node', id]);
+    const killed = await setup.svc(['chaos', 'kill-node', id]);
     assert.deepEqual([killed.code, killed.stdout], [0, `kill-node ${id}: done by ${id}\n`], killed.stderr);
-    await waitUntil('the process is gone', () => !isAlive(scene.node.pid));
-    await scene.startAgain();
-    const { stdout } = await scene.svc(['chaos', 'list', '--output', 'json']);
+    await waitUntil('the process is gone', () => !isAlive(setup.node.pid));
+    await setup.startAgain();
+    const { stdout } = await setup.svc(['chaos', 'list', '--output', 'json']);
     const { counts, faults } = JSON.parse(stdout);
     assert.deepEqual(counts, { 'kill-actor': 1, 'kill-owner': 1, 'kill-node': 1, 'freeze-node': 1 });
     assert.deepEqual([faults[0].kind, faults[0].state, faults[0].by], ['kill-node', 'done', 'local-operator']);
-    assert.match((await scene.svc(['chaos', 'list'])).stdout, /^AT +KIND +TARGET +STATE +NODE +BY +REASON$/m);
+    assert.match((await setup.svc(['chaos', 'list'])).stdout, /^AT +KIND +TARGET +STATE +NODE +BY +REASON$/m);
   });
 
   test('wrong use is exit code 2', async () => {
@@ -91,7 +91,7 @@ describe('svc chaos', () => {
       ['kill-node'],
       ['burn-node'],
     ]) {
-      assert.equal((await scene.svc(['chaos', ...args])).code, 2, args.join(' '));
+      assert.equal((await setup.svc(['chaos', ...args])).code, 2, args.join(' '));
     }
   });
 });

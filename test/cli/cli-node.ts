@@ -56,18 +56,18 @@ export class CliNode {
     await writeFile(script, SCRIPT);
     await writeFile(join(directory, 'svc.yaml'), config);
     await writeFile(join(directory, 'echo.yaml'), AGENT);
-    const scene = new CliNode(directory, await freePort());
-    scene.#node.spawn();
+    const setup = new CliNode(directory, await freePort());
+    setup.#node.spawn();
     try {
-      scene.url = await scene.#node.url;
+      setup.url = await setup.#node.url;
     } catch (error) {
       // A node that came too late must not outlive its suite.
-      await scene.kill();
+      await setup.kill();
       throw error;
     }
-    const deployed = await scene.svc(['agent', 'deploy', scene.file('echo.yaml')]);
+    const deployed = await setup.svc(['agent', 'deploy', setup.file('echo.yaml')]);
     if (deployed.code !== 0) throw new Error(`the agent was not deployed: ${deployed.stderr}`);
-    return scene;
+    return setup;
   }
 
   file(name: string): string {

@@ -22,18 +22,18 @@ const LINES: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 describe('completion in real shells', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   before(async () => {
-    scene = await CliNode.open();
+    setup = await CliNode.open();
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
   for (const shell of SHELLS)
     test(`${shell} completes commands, flags, values, and the names of tools as the node knows them`, {
       skip: shellMissing(shell),
     }, async () => {
-      const script = (await scene.svc(['completion', shell])).stdout;
-      await using typing = await openShell(shell, script, scene.env);
+      const script = (await setup.svc(['completion', shell])).stdout;
+      await using typing = await openShell(shell, script, setup.env);
       for (const [line, offered] of LINES) assert.deepEqual(typing.offers(line), offered, `${shell}: ${line}`);
     });
 
@@ -41,11 +41,11 @@ describe('completion in real shells', () => {
     const { svcProgram } = await import('../../cli/program.ts');
     const commands = (await svcProgram()).commands.map((command) => command.name());
     for (const shell of SHELLS) {
-      const { code, stdout } = await scene.svc(['completion', shell]);
+      const { code, stdout } = await setup.svc(['completion', shell]);
       assert.equal(code, 0);
       for (const name of commands) assert.ok(stdout.includes(name), `${shell}: ${name}`);
     }
-    const other = await scene.svc(['completion', 'tcsh']);
+    const other = await setup.svc(['completion', 'tcsh']);
     assert.equal(other.code, 2);
     assert.match(other.stderr, /expected bash, zsh, fish, got tcsh/);
   });
@@ -53,7 +53,7 @@ describe('completion in real shells', () => {
   test('without a node no tool names are offered, and nothing is printed', async (context) => {
     const skip = shellMissing('bash');
     if (skip !== false) return context.skip(skip);
-    const script = (await scene.svc(['completion', 'bash'])).stdout;
+    const script = (await setup.svc(['completion', 'bash'])).stdout;
     await using typing = await openShell('bash', script, { SVC_URL: 'http://127.0.0.1:9' });
     assert.deepEqual(typing.offers('svc tools call svc.'), []);
   });

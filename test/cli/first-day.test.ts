@@ -28,30 +28,30 @@ spec:
 `;
 
 describe('the first day at the command line', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   let contexts: string;
   before(async () => {
-    scene = await CliNode.open();
-    contexts = scene.file('contexts.json');
-    await mkdir(scene.file('all/parts'), { recursive: true });
-    await writeFile(scene.file('all/one.yaml'), agent('one', 'Say one.'));
-    await writeFile(scene.file('all/parts/greet.yml'), WORKFLOW);
+    setup = await CliNode.open();
+    contexts = setup.file('contexts.json');
+    await mkdir(setup.file('all/parts'), { recursive: true });
+    await writeFile(setup.file('all/one.yaml'), agent('one', 'Say one.'));
+    await writeFile(setup.file('all/parts/greet.yml'), WORKFLOW);
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
   test('svc run starts the agent or workflow of a name or a file, with a text or an object as input', async () => {
-    const echo = await scene.svc(['run', 'echo', '--input', 'hello', '--label', 'day=first']);
+    const echo = await setup.svc(['run', 'echo', '--input', 'hello', '--label', 'day=first']);
     assert.deepEqual([echo.code, echo.stdout], [0, 'OK done\n'], echo.stderr);
-    const fresh = await scene.svc(['run', scene.file('all/one.yaml'), '--input', '{"a": 1}', '--detach']);
+    const fresh = await setup.svc(['run', setup.file('all/one.yaml'), '--input', '{"a": 1}', '--detach']);
     assert.match(fresh.stdout, /^[0-9a-f-]{36}\n$/, fresh.stderr);
-    const greeted = await scene.svc(['run', scene.file('all/parts/greet.yml'), '--input', '{"who": "ann"}']);
+    const greeted = await setup.svc(['run', setup.file('all/parts/greet.yml'), '--input', '{"who": "ann"}']);
     assert.match(greeted.stdout, /hello ann/, greeted.stderr);
-    const again = await scene.svc(['run', 'greet', '--input', '{"who": "bob"}']);
+    const again = await setup.svc(['run', 'greet', '--input', '{"who": "bob"}']);
     assert.match(again.stdout, /hello bob/, again.stderr);
-    const listed = await scene.svc(['runs', 'list', '--label', 'day=first']);
+    const listed = await setup.svc(['runs', 'list', '--label', 'day=first']);
     assert.match(listed.stdout, /^ID +KIND +NAME +VERSION +STATUS +OUTCOME .*DURATION +LABELS/);
     assert.match(listed.stdout, /execution +echo +1\.0\.0 .*day=first/);
-    assert.match((await scene.svc(['task', 'list'])).stdout, /^EXECUTION_ID +AGENT [\s\S]* echo /);
+    assert.match((await setup.svc(['task', 'list'])).stdout, /^EXECUTION_ID +AGENT [\s\S]* echo /);
   });
 
   test('the error for an unknown name suggests the name that was meant', async () => {
@@ -62,7 +62,7 @@ describe('the first day at the command line', () => {
       [['agent', 'show', 'nothing-like-it'], /there is no agent nothing-like-it$/m],
     ];
     for (const [args, said] of slips) {
-      const { code, stderr } = await scene.svc(args);
+      const { code, stderr } = await setup.svc(args);
       assert.deepEqual([code, said.test(stderr)], [1, true], stderr);
     }
   });
@@ -73,11 +73,11 @@ describe('the first day at the command line', () => {
       [['runs', 'list', '--label', 'day'], 'label: expected KEY=VALUE'],
       [['trace', 'slip'], 'trace_id: expected the id of a trace: 32 lower-case hex digits'],
     ];
-    for (const [args, text] of slips) assert.equal((await scene.svc(args)).stderr, `svc: ${text}\n`, args.join(' '));
-    const run = (await scene.svc(['run', 'echo', '--input', 'x', '--detach'])).stdout.trim();
-    const shown = await scene.svc(['trace', run]);
+    for (const [args, text] of slips) assert.equal((await setup.svc(args)).stderr, `svc: ${text}\n`, args.join(' '));
+    const run = (await setup.svc(['run', 'echo', '--input', 'x', '--detach'])).stdout.trim();
+    const shown = await setup.svc(['trace', run]);
     assert.match(shown.stdout, /^trace [0-9a-f]{32}: /, shown.stderr);
-    const [, count, noun] = /^(\d+) (\w+) in /m.exec((await scene.svc(['trace', 'summary', run])).stdout) ?? [];
+    const [, count, noun] = /^(\d+) (\w+) in /m.exec((await setup.svc(['trace', 'summary', run])).stdout) ?? [];
     assert.equal(noun, count === '1' ? 'delivery' : 'deliveries');
   });
 
@@ -88,45 +88,45 @@ describe('the first day at the command line', () => {
       ['trace', 'summary', id],
       ['trace', 'critical-path', id],
     ]) {
-      const { code, stderr } = await scene.svc(args);
+      const { code, stderr } = await setup.svc(args);
       assert.deepEqual([code, stderr], [1, `svc: no run, execution, workflow or trace has the id ${id}\n`]);
     }
-    assert.deepEqual((await scene.svc(['why', id])).stderr, `svc: no execution or workflow run has the id ${id}\n`);
+    assert.deepEqual((await setup.svc(['why', id])).stderr, `svc: no execution or workflow run has the id ${id}\n`);
   });
 
   test('svc apply shows a plan, deploys what differs and nothing else; svc diff shows the lines', async () => {
-    const of = ['-f', scene.file('all')];
-    await writeFile(scene.file('all/two.yaml'), agent('two', 'Say two.'));
-    const refused = await scene.svc(['apply', ...of]);
+    const of = ['-f', setup.file('all')];
+    await writeFile(setup.file('all/two.yaml'), agent('two', 'Say two.'));
+    const refused = await setup.svc(['apply', ...of]);
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /^\+ agent two 1\.0\.0: create\n= workflow greet 1\.0\.0: unchanged$/m);
     assert.match(refused.stderr, /--yes: expected where no one can be asked; 1 manifest would be deployed/);
-    const differs = await scene.svc(['diff', ...of]);
+    const differs = await setup.svc(['diff', ...of]);
     assert.equal(differs.code, 4);
     assert.match(differs.stdout, /\+\+\+ .*two\.yaml\n[\s\S]*\+spec: \{ task: \{ instruction: Say two\. \} \}/);
-    assert.equal((await scene.svc(['apply', ...of, '--yes'])).code, 0);
+    assert.equal((await setup.svc(['apply', ...of, '--yes'])).code, 0);
     assert.deepEqual(
-      [(await scene.svc(['diff', ...of])).code, (await scene.svc(['agent', 'show', 'two'])).code],
+      [(await setup.svc(['diff', ...of])).code, (await setup.svc(['agent', 'show', 'two'])).code],
       [0, 0],
     );
 
-    await writeFile(scene.file('all/one.yaml'), agent('one', 'Say one twice.'));
-    await writeFile(scene.file('all/two.yaml'), agent('two', 'Say two.', '1.1.0'));
-    const plan = await scene.svc(['apply', ...of, '--dry-run', '--output', 'json']);
+    await writeFile(setup.file('all/one.yaml'), agent('one', 'Say one twice.'));
+    await writeFile(setup.file('all/two.yaml'), agent('two', 'Say two.', '1.1.0'));
+    const plan = await setup.svc(['apply', ...of, '--dry-run', '--output', 'json']);
     assert.equal(plan.code, 0, plan.stderr);
     const changes = JSON.parse(plan.stdout).map((one: { name: string; change: string }) => `${one.name} ${one.change}`);
     assert.deepEqual(changes, ['one replace', 'two new version', 'greet unchanged']);
-    assert.equal((await scene.svc(['apply', ...of, '--yes'])).code, 0);
-    assert.match((await scene.svc(['agent', 'export', 'one'])).stdout, /twice/);
+    assert.equal((await setup.svc(['apply', ...of, '--yes'])).code, 0);
+    assert.match((await setup.svc(['agent', 'export', 'one'])).stdout, /twice/);
   });
 
   test('one manifest that is not valid keeps all from being deployed, and each problem is FILE:LINE:COLUMN', async () => {
-    await mkdir(scene.file('bad'));
-    await writeFile(scene.file('bad/good.yaml'), agent('good', 'x'));
-    await writeFile(scene.file('bad/key.yaml'), agent('key', 'x').replace('instruction', 'instrucion'));
-    await writeFile(scene.file('bad/state.yaml'), WORKFLOW.replace('initial_state: HELLO', 'initial_state: HELO'));
-    await writeFile(scene.file('bad/empty.yaml'), '\n');
-    const { code, stderr } = await scene.svc(['apply', '-f', scene.file('bad'), '--yes']);
+    await mkdir(setup.file('bad'));
+    await writeFile(setup.file('bad/good.yaml'), agent('good', 'x'));
+    await writeFile(setup.file('bad/key.yaml'), agent('key', 'x').replace('instruction', 'instrucion'));
+    await writeFile(setup.file('bad/state.yaml'), WORKFLOW.replace('initial_state: HELLO', 'initial_state: HELO'));
+    await writeFile(setup.file('bad/empty.yaml'), '\n');
+    const { code, stderr } = await setup.svc(['apply', '-f', setup.file('bad'), '--yes']);
     assert.equal(code, 2);
     assert.match(
       stderr,
@@ -134,32 +134,32 @@ describe('the first day at the command line', () => {
     );
     assert.match(stderr, /state\.yaml:5:3: spec\.initial_state: .*got "HELO"; did you mean "HELLO"\?/);
     assert.match(stderr, /empty\.yaml: expected the manifest of an agent or a workflow; it is empty/);
-    assert.equal((await scene.svc(['agent', 'show', 'good'])).code, 1);
-    const wrong = await scene.svc(['agent', 'deploy', scene.file('all/parts/greet.yml')]);
+    assert.equal((await setup.svc(['agent', 'show', 'good'])).code, 1);
+    const wrong = await setup.svc(['agent', 'deploy', setup.file('all/parts/greet.yml')]);
     assert.match(wrong.stderr, /greet\.yml: it is the manifest of a workflow: svc workflow deploy /);
   });
 
   test('svc apply skips what is no manifest in a directory and says so; a file that is named is checked', async () => {
-    await mkdir(scene.file('mixed/node_modules/other'), { recursive: true });
-    await writeFile(scene.file('mixed/mine.yaml'), agent('mine', 'x'));
-    await writeFile(scene.file('mixed/svc.yaml'), 'apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: { name: n }\n');
-    await writeFile(scene.file('mixed/compose.yml'), 'services: {}\n');
-    await writeFile(scene.file('mixed/node_modules/other/theirs.yaml'), agent('theirs', 'x'));
-    const { code, stderr } = await scene.svc(['apply', '-f', scene.file('mixed'), '--yes']);
+    await mkdir(setup.file('mixed/node_modules/other'), { recursive: true });
+    await writeFile(setup.file('mixed/mine.yaml'), agent('mine', 'x'));
+    await writeFile(setup.file('mixed/svc.yaml'), 'apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: { name: n }\n');
+    await writeFile(setup.file('mixed/compose.yml'), 'services: {}\n');
+    await writeFile(setup.file('mixed/node_modules/other/theirs.yaml'), agent('theirs', 'x'));
+    const { code, stderr } = await setup.svc(['apply', '-f', setup.file('mixed'), '--yes']);
     assert.equal(code, 0, stderr);
     assert.match(stderr, /^skipped, not manifests: \S+compose\.yml, \S+svc\.yaml$/m);
-    assert.equal((await scene.svc(['agent', 'show', 'theirs'])).code, 1);
-    const named = await scene.svc(['apply', '-f', scene.file('mixed/compose.yml')]);
+    assert.equal((await setup.svc(['agent', 'show', 'theirs'])).code, 1);
+    const named = await setup.svc(['apply', '-f', setup.file('mixed/compose.yml')]);
     assert.match(named.stderr, /compose\.yml:1:1: kind: required/);
-    await writeFile(scene.file('mixed/slip.yaml'), agent('slip', 'x').replace('kind: Agent', 'kind: Agnt'));
-    assert.match((await scene.svc(['apply', '-f', scene.file('mixed')])).stderr, /slip\.yaml:2:1: kind: expected/);
+    await writeFile(setup.file('mixed/slip.yaml'), agent('slip', 'x').replace('kind: Agent', 'kind: Agnt'));
+    assert.match((await setup.svc(['apply', '-f', setup.file('mixed')])).stderr, /slip\.yaml:2:1: kind: expected/);
   });
 
   test('svc login saves a node that is reached, in a file that others cannot read, and commands use it', async () => {
     const env = { SVC_CONTEXTS: contexts };
     const away = await svc(['login', 'away', '--url', 'http://127.0.0.1:9'], env);
     assert.equal(away.code, 5);
-    const done = await svc(['login', 'mine', '--url', scene.url, '--key', '-'], env, 'a-token\n');
+    const done = await svc(['login', 'mine', '--url', setup.url, '--key', '-'], env, 'a-token\n');
     assert.equal(done.code, 0, done.stderr);
     assert.match(done.stdout, /^context mine: .* in tenant svc-system at http/);
     assert.equal((await stat(contexts)).mode & 0o777, 0o600);

@@ -5,14 +5,14 @@ import { CliNode } from './cli-node.ts';
 import { SvcRun } from './svc-run.ts';
 
 test('a follower continues after kill -9 and restart of the node, without a gap or a repeat', async () => {
-  const scene = await CliNode.open();
+  const setup = await CliNode.open();
   try {
     const args = ['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'];
-    const run = new SvcRun(args, scene.env);
+    const run = new SvcRun(args, setup.env);
     await waitUntil('some output was followed', () => run.stdout.split('iteration_output').length > 5);
-    await scene.kill();
+    await setup.kill();
     await waitUntil('the follower noticed', () => run.stderr.includes('reconnecting'));
-    await scene.startAgain();
+    await setup.startAgain();
     const { code, stdout, stderr } = await run.end();
     assert.equal(code, 0, stderr);
     const events = stdout.trimEnd().split('\n');
@@ -20,9 +20,9 @@ test('a follower continues after kill -9 and restart of the node, without a gap 
 
     // What was printed is exactly what is recorded.
     const id = JSON.parse(events[0] ?? '{}').execution_started.execution_id;
-    const whole = await scene.svc(['task', 'logs', id, '--follow', '--output', 'json']);
+    const whole = await setup.svc(['task', 'logs', id, '--follow', '--output', 'json']);
     assert.deepEqual(events, whole.stdout.trimEnd().split('\n'));
   } finally {
-    await scene.close();
+    await setup.close();
   }
 });

@@ -25,13 +25,13 @@ spec:
 `;
 
 describe('untrusted text on an operator’s terminal', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   let run = '';
   let approval = '';
   before(async () => {
-    scene = await CliNode.open();
-    await writeFile(scene.file('evil.yaml'), WORKFLOW);
-    await must(['workflow', 'deploy', scene.file('evil.yaml')]);
+    setup = await CliNode.open();
+    await writeFile(setup.file('evil.yaml'), WORKFLOW);
+    await must(['workflow', 'deploy', setup.file('evil.yaml')]);
     await must(['stimulus', 'route', 'add', 'mail', 'evil']);
     await must(['stimulus', 'send', '--source', 'mail', EVIL]);
     run = await waitUntil('the run waits for a human', async () => {
@@ -40,10 +40,10 @@ describe('untrusted text on an operator’s terminal', () => {
       return found?.execution_id;
     });
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
   async function must(args: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await scene.svc(args);
+    const { code, stdout, stderr } = await setup.svc(args);
     assert.equal(code, 0, stderr);
     return stdout;
   }
@@ -65,7 +65,7 @@ describe('untrusted text on an operator’s terminal', () => {
     }
     assert.match(await must(['approval', 'list']), /pay/);
     await must(['approval', 'reject', approval, '--reason', EVIL]);
-    const ended = await scene.svc(['workflow', 'logs', run, '--follow']);
+    const ended = await setup.svc(['workflow', 'logs', run, '--follow']);
     assert.equal(ended.code, 10);
     assert.doesNotMatch(ended.stdout + ended.stderr, STEERS);
     assert.match(ended.stderr, /ended as failed: command_failed: state fails: the command ended with exit code 3/);
@@ -85,7 +85,7 @@ describe('untrusted text on an operator’s terminal', () => {
 
   test('a full disk behind standard output is one line and exit code 10', async () => {
     const full = openSync('/dev/full', 'w');
-    const args = [SVC, '--url', scene.url, 'workflow', 'list'];
+    const args = [SVC, '--url', setup.url, 'workflow', 'list'];
     const child = spawn(process.execPath, args, { stdio: ['ignore', full, 'pipe'] });
     let said = '';
     child.stderr?.on('data', (chunk: Buffer) => {

@@ -8,14 +8,14 @@ import { waitUntil } from '../support/wait-until.ts';
 import { CliNode } from './cli-node.ts';
 
 describe('lists that are longer than a page', () => {
-  let scene: CliNode | undefined;
+  let setup: CliNode | undefined;
   const at = (): CliNode => {
-    if (scene === undefined) throw new Error('the node was not started');
-    return scene;
+    if (setup === undefined) throw new Error('the node was not started');
+    return setup;
   };
   const client = () => new NodeClient({ url: at().url });
   before(async () => {
-    scene = await CliNode.open();
+    setup = await CliNode.open();
     const manifest = (n: number) =>
       `apiVersion: svc.dev/v1\nkind: Agent\nmetadata: {name: other-${n}, version: "1.0.0"}\nspec:\n  task: {instruction: do it}\n`;
     for (let n = 0; n < 4; n += 1)
@@ -27,7 +27,7 @@ describe('lists that are longer than a page', () => {
       return Array.isArray(executions) && executions.length === 5;
     });
   });
-  after(() => scene?.close());
+  after(() => setup?.close());
 
   test('each list over REST gives a token, and the pages behind each other are the list', async () => {
     const lists = [

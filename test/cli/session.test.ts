@@ -12,25 +12,25 @@ spec: { tools: [fs.read, fs.list] }
 `;
 
 describe('svc session', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   let execution: string;
   before(async () => {
-    scene = await CliNode.open();
-    await writeFile(scene.file('reader.yaml'), AGENT);
-    assert.equal((await scene.svc(['agent', 'deploy', scene.file('reader.yaml')])).code, 0);
-    const started = await scene.svc(['task', 'execute', 'reader', '--input', 'endless', '--output', 'json']);
+    setup = await CliNode.open();
+    await writeFile(setup.file('reader.yaml'), AGENT);
+    assert.equal((await setup.svc(['agent', 'deploy', setup.file('reader.yaml')])).code, 0);
+    const started = await setup.svc(['task', 'execute', 'reader', '--input', 'endless', '--output', 'json']);
     execution = JSON.parse(started.stdout).execution_id;
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
-  const run = (...args: string[]) => scene.svc(['session', ...args]);
+  const run = (...args: string[]) => setup.svc(['session', ...args]);
   const json = async (...args: string[]) => JSON.parse((await run(...args, '--output', 'json')).stdout);
 
   async function attest(): Promise<string> {
-    const { agent_id } = JSON.parse((await scene.svc(['agent', 'show', 'reader', '--output', 'json'])).stdout);
+    const { agent_id } = JSON.parse((await setup.svc(['agent', 'show', 'reader', '--output', 'json'])).stdout);
     const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
     const body = { agent_id, execution_id: execution, container_id: execution, agent_public_key: key };
-    const answer = await fetch(`${scene.url}/v1/seal/attest`, {
+    const answer = await fetch(`${setup.url}/v1/seal/attest`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -62,14 +62,14 @@ describe('svc session', () => {
   test('the audit chain of a revoked session is exported and verified', async () => {
     const id = await attest();
     await run('revoke', id);
-    const [chain, keys] = [scene.file('chain.json'), scene.file('keys.json')];
-    assert.equal((await scene.svc(['audit', 'export', id, '-o', chain, '--jwks', keys])).code, 0);
-    const { code, stdout } = await scene.svc(['audit', 'verify', chain, '--jwks', keys]);
+    const [chain, keys] = [setup.file('chain.json'), setup.file('keys.json')];
+    assert.equal((await setup.svc(['audit', 'export', id, '-o', chain, '--jwks', keys])).code, 0);
+    const { code, stdout } = await setup.svc(['audit', 'verify', chain, '--jwks', keys]);
     assert.deepEqual([code, stdout.includes('2 records, nothing wrong')], [0, true], stdout);
   });
 
   test('the calls of an inner loop are shown with their decisions and ends', async () => {
-    const ran = await scene.svc(['task', 'execute', 'reader', '--input', 'notes', '--wait', '--output', 'json']);
+    const ran = await setup.svc(['task', 'execute', 'reader', '--input', 'notes', '--wait', '--output', 'json']);
     const { execution_id } = JSON.parse(ran.stdout);
     await waitUntil('the chain is closed', async () => (await json('show', execution_id)).status === 'closed');
     const calls: Record<string, string>[] = await json('calls', execution_id);

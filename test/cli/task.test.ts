@@ -9,13 +9,13 @@ import { SvcRun } from './svc-run.ts';
 const UUID = /^[0-9a-f-]{36}\n$/;
 
 describe('svc task', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   before(async () => {
-    scene = await CliNode.open();
+    setup = await CliNode.open();
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
-  const execute = (...args: string[]) => scene.svc(['task', 'execute', 'echo', ...args]);
+  const execute = (...args: string[]) => setup.svc(['task', 'execute', 'echo', ...args]);
 
   test('--wait prints the final output and nothing else to standard output', async () => {
     const done = await execute('--input', 'refined', '--wait');
@@ -65,16 +65,16 @@ describe('svc task', () => {
   });
 
   test('input comes from a file or standard input, context from JSON', async () => {
-    await writeFile(scene.file('input.txt'), 'hope');
+    await writeFile(setup.file('input.txt'), 'hope');
     const joined = await execute(
       '--input',
-      `@${scene.file('input.txt')}`,
+      `@${setup.file('input.txt')}`,
       '--context',
       '{"extra":"less hopeless"}',
       '--wait',
     );
     assert.equal(joined.code, 10);
-    const piped = await scene.svc(['task', 'execute', 'echo', '--input', '-', '--wait'], 'hopeless');
+    const piped = await setup.svc(['task', 'execute', 'echo', '--input', '-', '--wait'], 'hopeless');
     assert.equal(piped.code, 10);
     const wrong = await execute('--context', '[1]');
     assert.deepEqual(
@@ -87,41 +87,41 @@ describe('svc task', () => {
     const started = await execute('--input', 'endless');
     assert.match(started.stdout, UUID);
     const id = started.stdout.trim();
-    assert.equal((await scene.svc(['task', 'remove', id])).code, 4);
-    assert.equal((await scene.svc(['task', 'cancel', id])).code, 0);
-    assert.equal((await scene.svc(['task', 'cancel', id])).code, 4);
-    assert.match((await scene.svc(['task', 'status', id])).stdout, /^status +cancelled$/m);
-    const status = await scene.svc(['task', 'status', id, '--output', 'yaml']);
+    assert.equal((await setup.svc(['task', 'remove', id])).code, 4);
+    assert.equal((await setup.svc(['task', 'cancel', id])).code, 0);
+    assert.equal((await setup.svc(['task', 'cancel', id])).code, 4);
+    assert.match((await setup.svc(['task', 'status', id])).stdout, /^status +cancelled$/m);
+    const status = await setup.svc(['task', 'status', id, '--output', 'yaml']);
     assert.equal(parse(status.stdout).execution_id, id);
 
     const list = async () =>
-      (await scene.svc(['task', 'list', '--agent', 'echo', '--status', 'cancelled', '--limit', '5'])).stdout;
+      (await setup.svc(['task', 'list', '--agent', 'echo', '--status', 'cancelled', '--limit', '5'])).stdout;
     await waitUntil('the list shows the cancelled execution', async () => (await list()).includes(id));
-    const logs = await scene.svc(['task', 'logs', id]);
+    const logs = await setup.svc(['task', 'logs', id]);
     assert.match(logs.stdout, /^SEQUENCE +RECORDED_AT +EVENT_TYPE +DETAIL\n1 .*ExecutionStarted/);
     assert.match(logs.stdout, /ExecutionFailed +cancelled$/m);
-    assert.equal((await scene.svc(['task', 'logs', id, '--follow'])).code, 10);
+    assert.equal((await setup.svc(['task', 'logs', id, '--follow'])).code, 10);
 
-    assert.equal((await scene.svc(['task', 'remove', id])).code, 0);
-    assert.equal((await scene.svc(['task', 'status', id])).code, 1);
+    assert.equal((await setup.svc(['task', 'remove', id])).code, 0);
+    assert.equal((await setup.svc(['task', 'status', id])).code, 1);
   });
 
   test('Ctrl-C stops the following, not the execution, and says how to go on', async () => {
-    const run = new SvcRun(['task', 'execute', 'echo', '--input', 'slow', '--follow'], scene.env);
+    const run = new SvcRun(['task', 'execute', 'echo', '--input', 'slow', '--follow'], setup.env);
     await waitUntil('the first output is shown', () => run.stdout.includes('iteration 1 started'));
     run.child.kill('SIGINT');
     const { code, stderr } = await run.end();
     assert.equal(code, 130);
     const [, id, last] = /svc --url \S+ task logs (\S+) --follow --after (\d+)/.exec(stderr) ?? [];
     assert.ok(id !== undefined && last !== undefined, stderr);
-    const rest = await scene.svc(['task', 'logs', id, '--follow', '--after', last, '--output', 'json']);
+    const rest = await setup.svc(['task', 'logs', id, '--follow', '--after', last, '--output', 'json']);
     assert.equal(rest.code, 0, rest.stderr);
     assert.ok(!rest.stdout.includes('execution_started'));
     assert.match(rest.stdout, /execution_completed/);
   });
 
   test('a reader that closes the pipe ends the command without an error', async () => {
-    const run = new SvcRun(['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'], scene.env);
+    const run = new SvcRun(['task', 'execute', 'echo', '--input', 'slow', '--follow', '--output', 'json'], setup.env);
     run.child.stdout.once('data', () => run.child.stdout.destroy());
     const { code, stderr } = await run.end();
     assert.deepEqual([code, stderr], [0, '']);

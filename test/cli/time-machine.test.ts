@@ -6,58 +6,58 @@ import { waitUntil } from '../support/wait-until.ts';
 import { CliNode } from './cli-node.ts';
 
 describe('svc export-run and svc replay', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   let run = '';
   before(async () => {
-    scene = await CliNode.open();
-    const started = await scene.svc(['task', 'execute', 'echo', '--input', 'refined', '--wait', '--output', 'json']);
+    setup = await CliNode.open();
+    const started = await setup.svc(['task', 'execute', 'echo', '--input', 'refined', '--wait', '--output', 'json']);
     assert.equal(started.code, 0, started.stderr);
     run = JSON.parse(started.stdout).execution_id;
     // The ledger has a delivery within a second of its commit.
     await waitUntil('the recording of the whole run', async () => {
-      const { code, stdout } = await scene.svc(['replay', run, '--output', 'json']);
+      const { code, stdout } = await setup.svc(['replay', run, '--output', 'json']);
       return code === 0 && JSON.parse(stdout).messages >= 4;
     });
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
   it('replays a run of the node as it was recorded', async () => {
-    const { code, stdout, stderr } = await scene.svc(['replay', run]);
+    const { code, stdout, stderr } = await setup.svc(['replay', run]);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /every message came out as it was recorded/);
   });
 
   it('exports a run into one file, whose replay needs no node', async () => {
-    const file = scene.file('run.svcrun');
-    const exported = await scene.svc(['export-run', run, '-o', file, '--output', 'json']);
+    const file = setup.file('run.svcrun');
+    const exported = await setup.svc(['export-run', run, '-o', file, '--output', 'json']);
     assert.equal(exported.code, 0, exported.stderr);
     const text = gunzipSync(await readFile(file)).toString();
     const head = JSON.parse(text.split('\n')[0] ?? '');
     assert.deepEqual([head.format, head.run.id], ['svc-recording', run]);
-    const { code, stdout } = await scene.svc(['--url', 'http://127.0.0.1:1', 'replay', file, '--output', 'json']);
+    const { code, stdout } = await setup.svc(['--url', 'http://127.0.0.1:1', 'replay', file, '--output', 'json']);
     assert.equal(code, 0);
     assert.equal(JSON.parse(stdout).equal, true);
   });
 
   it('names the first message that comes out differently, with exit code 4', async () => {
-    const file = scene.file('run.svcrun');
-    await scene.svc(['export-run', run, '-o', file]);
+    const file = setup.file('run.svcrun');
+    await setup.svc(['export-run', run, '-o', file]);
     const lines = gunzipSync(await readFile(file))
       .toString()
       .split('\n');
     const start = lines.findIndex((line) => line.includes('"type":"Start"') && line.includes('"delivery":'));
     // As if another version had recorded it: another checksum of the state.
     lines[start] = (lines[start] ?? '').replace(/S[0-9a-z]+"/, 'S1"');
-    await writeFile(scene.file('other.svcrun'), lines.join('\n'));
-    const { code, stdout, stderr } = await scene.svc(['replay', scene.file('other.svcrun')]);
+    await writeFile(setup.file('other.svcrun'), lines.join('\n'));
+    const { code, stdout, stderr } = await setup.svc(['replay', setup.file('other.svcrun')]);
     assert.equal(code, 4);
     assert.match(stdout, /first difference at .*: state\n/);
     assert.match(stderr, /message [0-9a-f-]+ \(Start\) to execution\/.* differs: state/);
   });
 
   it('refuses a file that is cut, damaged or no recording, naming the line', async () => {
-    const file = scene.file('run.svcrun');
-    await scene.svc(['export-run', run, '-o', file]);
+    const file = setup.file('run.svcrun');
+    await setup.svc(['export-run', run, '-o', file]);
     const bytes = await readFile(file);
     const text = gunzipSync(bytes).toString();
     const cases: [Uint8Array | string, RegExp][] = [
@@ -69,31 +69,31 @@ describe('svc export-run and svc replay', () => {
       ['', /line 1: the file is empty/],
     ];
     for (const [content, problem] of cases) {
-      await writeFile(scene.file('bad'), content);
-      const { code, stderr } = await scene.svc(['replay', scene.file('bad')]);
+      await writeFile(setup.file('bad'), content);
+      const { code, stderr } = await setup.svc(['replay', setup.file('bad')]);
       assert.equal(code, 2, stderr);
       assert.match(stderr, problem);
     }
   });
 
   it('refuses a run that it does not know, and a message that is not in the run', async () => {
-    assert.equal((await scene.svc(['replay', '00000000-0000-4000-8000-000000000000'])).code, 1);
-    const { code, stderr } = await scene.svc(['replay', run, '--until', 'nothing']);
+    assert.equal((await setup.svc(['replay', '00000000-0000-4000-8000-000000000000'])).code, 1);
+    const { code, stderr } = await setup.svc(['replay', run, '--until', 'nothing']);
     assert.equal(code, 1, stderr);
   });
 
   it('exports no secret that a caller put into its input, and says which actors it cannot replay for that', async () => {
     const canary = 'svc_canary0123456789abcdef';
     const input = JSON.stringify({ api_key: canary, note: `my key is ${canary}` });
-    const started = await scene.svc(['task', 'execute', 'echo', '--input', input, '--wait', '--output', 'json']);
+    const started = await setup.svc(['task', 'execute', 'echo', '--input', input, '--wait', '--output', 'json']);
     const id = JSON.parse(started.stdout).execution_id;
-    const file = scene.file('secret.svcrun');
+    const file = setup.file('secret.svcrun');
     await waitUntil('the delivery of the start to be recorded', async () => {
-      assert.equal((await scene.svc(['export-run', id, '-o', file])).code, 0);
+      assert.equal((await setup.svc(['export-run', id, '-o', file])).code, 0);
       return gunzipSync(await readFile(file)).includes('"delivery":');
     });
     assert.equal(gunzipSync(await readFile(file)).includes('canary'), false);
-    const { stdout } = await scene.svc(['replay', file]);
+    const { stdout } = await setup.svc(['replay', file]);
     assert.match(
       stdout,
       /not replayed: execution\/.*: from message \S+ \(Start\) on: a secret was taken out of that message/,
@@ -102,8 +102,8 @@ describe('svc export-run and svc replay', () => {
 
   it('replays against the version in another folder', async () => {
     const root = new URL('../..', import.meta.url).pathname;
-    const { code, stderr } = await scene.svc(['replay', run, '--against', root]);
+    const { code, stderr } = await setup.svc(['replay', run, '--against', root]);
     assert.equal(code, 0, stderr);
-    assert.equal((await scene.svc(['replay', run, '--against', scene.directory])).code, 1);
+    assert.equal((await setup.svc(['replay', run, '--against', setup.directory])).code, 1);
   });
 });

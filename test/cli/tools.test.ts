@@ -4,13 +4,13 @@ import { after, before, describe, test } from 'node:test';
 import { CliNode } from './cli-node.ts';
 
 describe('svc tools', () => {
-  let scene: CliNode;
+  let setup: CliNode;
   before(async () => {
-    scene = await CliNode.open();
+    setup = await CliNode.open();
   });
-  after(() => scene.close());
+  after(() => setup.close());
 
-  const run = (...args: string[]) => scene.svc(['tools', ...args]);
+  const run = (...args: string[]) => setup.svc(['tools', ...args]);
 
   test('tools are listed, searched and named', async () => {
     assert.match((await run('list')).stdout, /^NAME +SOURCE +SKIP_JUDGE +DESCRIPTION\n/);
@@ -30,9 +30,9 @@ describe('svc tools', () => {
     assert.equal(listed.code, 0, listed.stderr);
     const { agents }: { agents: { name: string }[] } = JSON.parse(listed.stdout);
     assert.ok(agents.some(({ name }) => name === 'echo'));
-    await writeFile(scene.file('args.json'), '{"language": "go"}');
-    const fromFile = await run('call', 'svc.runtime.list', '--args', `@${scene.file('args.json')}`);
-    const fromInput = await scene.svc(['tools', 'call', 'svc.runtime.list', '--args', '-'], '{"language": "go"}');
+    await writeFile(setup.file('args.json'), '{"language": "go"}');
+    const fromFile = await run('call', 'svc.runtime.list', '--args', `@${setup.file('args.json')}`);
+    const fromInput = await setup.svc(['tools', 'call', 'svc.runtime.list', '--args', '-'], '{"language": "go"}');
     assert.match(fromFile.stdout, /"language":"go"/);
     assert.equal(fromInput.stdout, fromFile.stdout);
     const whole = JSON.parse((await run('call', 'svc.runtime.list', '--output', 'json')).stdout);
@@ -41,7 +41,7 @@ describe('svc tools', () => {
 
   test('the exit code says how a call failed', async () => {
     const id = '00000000-0000-4000-8000-000000000000';
-    const yaml = await scene.svc(['agent', 'export', 'echo']);
+    const yaml = await setup.svc(['agent', 'export', 'echo']);
     const deploy = JSON.stringify({ manifest_yaml: yaml.stdout });
     const rows: readonly [readonly string[], number, RegExp][] = [
       [['svc.task.status', '--args', `{"execution_id": "${id}"}`], 1, /not_found: execution not found/],

@@ -6,16 +6,16 @@ import { type VolumesUnderTest, volumesUnderTest } from '../effects/volumes/volu
 import { restServer } from '../transport/rest/rest-server.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
-let bench: VolumesUnderTest;
+let setup: VolumesUnderTest;
 let at: Awaited<ReturnType<typeof restServer>>;
 
 before(async () => {
-  bench = await volumesUnderTest();
-  at = await restServer({ volumes: bench.volumes });
+  setup = await volumesUnderTest();
+  at = await restServer({ volumes: setup.volumes });
 });
 after(async () => {
   await at[Symbol.asyncDispose]();
-  await bench[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 const run = (args: readonly string[], input = ''): Promise<SvcResult> =>
@@ -27,12 +27,12 @@ test('a volume is created, filled, read, listed, shown and deleted by name', asy
   assert.match(created.stdout, /^created volume [0-9a-f-]{36}\n$/);
   assert.equal((await run(['create', 'data'])).code, 4);
 
-  const file = join(bench.directory, 'a file');
+  const file = join(setup.directory, 'a file');
   await writeFile(file, Buffer.from([0, 255, 10, 13]));
   assert.equal((await run(['put', 'data', file])).stdout, 'wrote 4 bytes to /a file\n');
   assert.equal((await run(['put', 'data', '-', 'dir/text'], 'from a pipe')).code, 0);
   assert.equal((await run(['put', 'data', '-'], 'x')).code, 2);
-  const copy = join(bench.directory, 'copy');
+  const copy = join(setup.directory, 'copy');
   assert.equal((await run(['get', 'data', 'a file', copy])).code, 0);
   assert.deepEqual([...(await readFile(copy))], [0, 255, 10, 13]);
   assert.equal((await run(['get', 'data', 'dir/text'])).stdout, 'from a pipe');

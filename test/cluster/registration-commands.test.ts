@@ -34,16 +34,16 @@ describe('commands of heartbeats', () => {
   test('drain is executed once, however often it is sent, and the node reports DRAINING at once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
+    await using setup = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
     await waitUntil('registered', () => fleet.beats.length === 1);
     fleet.queued.push(DRAIN, DRAIN);
-    scene.registration.heartbeatNow();
+    setup.registration.heartbeatNow();
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
     fleet.queued.push(DRAIN);
-    scene.registration.heartbeatNow();
+    setup.registration.heartbeatNow();
     await beatsMore(fleet, 1);
     await waitUntil('the queue to be empty', () => fleet.queued.length === 0);
-    assert.deepEqual([scene.drains.length, scene.registration.state().draining], [1, true]);
+    assert.deepEqual([setup.drains.length, setup.registration.state().draining], [1, true]);
   });
 
   test('heartbeats go on during a drain, and a failed drain is reported', async () => {
@@ -53,7 +53,7 @@ describe('commands of heartbeats', () => {
     const drained = new Promise<void>((resolve) => {
       give = resolve;
     });
-    await using scene = new RegisteredNode([address], {
+    await using setup = new RegisteredNode([address], {
       onDrain: async () => {
         await drained;
         throw new SvcError('unavailable', 'no node takes the partitions');
@@ -63,21 +63,21 @@ describe('commands of heartbeats', () => {
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
     await beatsMore(fleet, 3);
     give();
-    await waitUntil('the failure', () => scene.said('error', /command of a controller failed.*no node takes/));
+    await waitUntil('the failure', () => setup.said('error', /command of a controller failed.*no node takes/));
   });
 
   test('shutdown brings its reason, once, and may stop the registration itself', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const reasons: string[] = [];
-    const scene = new RegisteredNode([address], {
+    const setup = new RegisteredNode([address], {
       onShutdown: async (reason) => {
         reasons.push(reason);
-        await scene.registration.stop();
+        await setup.registration.stop();
       },
     });
     fleet.queued.push(SHUTDOWN, SHUTDOWN);
-    await waitUntil('stopped', () => scene.registration.state().phase === 'stopped');
+    await waitUntil('stopped', () => setup.registration.state().phase === 'stopped');
     assert.deepEqual(reasons, ['maintenance']);
     assert.equal(fleet.deregistered.length, 1);
   });
@@ -85,14 +85,14 @@ describe('commands of heartbeats', () => {
   test('an unknown command and a refused drain do no harm', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address]);
+    await using setup = new RegisteredNode([address]);
     fleet.queued.push({ command: undefined }, { command: { $case: 'drain', value: { drain: false } } });
     await waitUntil(
       'both to be told',
-      () => scene.said('warn', /does not know/) && scene.said('warn', /without drain: true/),
+      () => setup.said('warn', /does not know/) && setup.said('warn', /without drain: true/),
     );
     await beatsMore(fleet, 2);
-    assert.deepEqual([scene.drains, scene.registration.state().draining], [[], false]);
+    assert.deepEqual([setup.drains, setup.registration.state().draining], [[], false]);
   });
 });
 
@@ -101,13 +101,13 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address]);
-    await waitUntil('the first', () => scene.configs.length === 1);
+    await using setup = new RegisteredNode([address]);
+    await waitUntil('the first', () => setup.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));
-    await waitUntil('the second', () => scene.configs.length === 2);
+    await waitUntil('the second', () => setup.configs.length === 2);
     await beatsMore(fleet, 3);
-    assert.deepEqual(scene.configs, ['one: 1\n', 'two: 2\n']);
+    assert.deepEqual(setup.configs, ['one: 1\n', 'two: 2\n']);
     assert.equal(fleet.count('SyncConfig'), 2);
   });
 
@@ -115,12 +115,12 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n', createHash('sha256').update('another').digest('hex'));
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address]);
+    await using setup = new RegisteredNode([address]);
     await waitUntil('two attempts', () => fleet.count('SyncConfig') >= 2);
-    assert.deepEqual(scene.configs, []);
-    assert.ok(scene.said('warn', /could not be fetched.*config_hash: expected the SHA-256/));
+    assert.deepEqual(setup.configs, []);
+    assert.ok(setup.said('warn', /could not be fetched.*config_hash: expected the SHA-256/));
     fleet.setConfig('one: 1\n');
-    await waitUntil('the good one', () => scene.configs.length === 1);
+    await waitUntil('the good one', () => setup.configs.length === 1);
   });
 
   test('that cannot be fetched or stored is tried again, and heartbeats go on', async () => {
@@ -128,27 +128,27 @@ describe('configuration of the controllers', () => {
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
     controller.fault = (method) => (method === 'SyncConfig' ? 'UNAVAILABLE' : undefined);
-    await using scene = new RegisteredNode([controller.address]);
+    await using setup = new RegisteredNode([controller.address]);
     await beatsMore(fleet, 3);
     let full = true;
-    scene.verdict = async () => {
+    setup.verdict = async () => {
       if (!full) return { accepted: true };
       full = false;
       throw new SvcError('unavailable', 'the disk is full');
     };
     controller.fault = () => undefined;
-    await waitUntil('applied', () => scene.said('info', /is in force/));
-    assert.deepEqual(scene.configs, ['one: 1\n', 'one: 1\n']);
+    await waitUntil('applied', () => setup.said('info', /is in force/));
+    assert.deepEqual(setup.configs, ['one: 1\n', 'one: 1\n']);
   });
 
   test('that is rejected is reported with its reason and not applied again', async () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address], {
+    await using setup = new RegisteredNode([address], {
       applyConfig: async () => ({ accepted: false, reason: 'spec.nodes: unknown key "gpus"' }),
     });
-    await waitUntil('the reason', () => scene.said('error', /rejected.*unknown key "gpus"/));
+    await waitUntil('the reason', () => setup.said('error', /rejected.*unknown key "gpus"/));
     await beatsMore(fleet, 3);
     assert.equal(fleet.count('SyncConfig'), 1);
   });
@@ -157,8 +157,8 @@ describe('configuration of the controllers', () => {
     const fleet = new FleetState();
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
-    await using scene = new RegisteredNode([controller.address]);
-    await waitUntil('the first', () => scene.configs.length === 1);
+    await using setup = new RegisteredNode([controller.address]);
+    await waitUntil('the first', () => setup.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));
     let lost = 0;
@@ -168,7 +168,7 @@ describe('configuration of the controllers', () => {
       lost = fleet.queued.splice(0).length;
       return 'UNAVAILABLE';
     };
-    await waitUntil('the second', () => scene.configs.at(-1) === 'two: 2\n');
+    await waitUntil('the second', () => setup.configs.at(-1) === 'two: 2\n');
     assert.equal(lost, 1);
   });
 });

@@ -21,7 +21,7 @@ interface Settings {
   isolation: string | null;
 }
 
-class Scene {
+class Setup {
   readonly settings: Settings = { tags: null, level: null, isolation: null };
   readonly warnings: string[] = [];
   providers: readonly string[] = [];
@@ -65,7 +65,7 @@ spec:
 const LEVEL_ONLY = FULL.replace(/ {2}nodes:[\s\S]*?(?= {2}observability)/, '').replace(/ {2}runtime:.*\n/, '');
 
 test('a configuration takes effect on this node, and settings that it does not name return to the node’s own', async () => {
-  const { config, settings } = new Scene();
+  const { config, settings } = new Setup();
   assert.deepEqual(await config.apply(FULL), { accepted: true });
   assert.deepEqual(settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
   assert.deepEqual(await config.apply(LEVEL_ONLY), { accepted: true });
@@ -75,14 +75,14 @@ test('a configuration takes effect on this node, and settings that it does not n
 });
 
 test('the same configuration again changes nothing, also when both arrive at once', async () => {
-  const scene = new Scene();
-  await Promise.all([scene.config.apply(FULL), scene.config.apply(FULL)]);
-  await scene.config.apply(FULL);
-  assert.equal(scene.sets, 1);
+  const setup = new Setup();
+  await Promise.all([setup.config.apply(FULL), setup.config.apply(FULL)]);
+  await setup.config.apply(FULL);
+  assert.equal(setup.sets, 1);
 });
 
 test('an invalid configuration is rejected with the place and the rule, and the former one stays in force', async () => {
-  const { config, settings } = new Scene();
+  const { config, settings } = new Setup();
   await config.apply(FULL);
   const hash = config.hash();
   const unknown = await config.apply(FULL.replace('spec:\n', 'spec:\n  stores: {data_dir: /x}\n'));
@@ -96,21 +96,21 @@ test('an invalid configuration is rejected with the place and the rule, and the 
 });
 
 test('a configuration that one part of the node cannot apply leaves all parts unchanged', async () => {
-  const scene = new Scene();
-  await scene.config.apply(LEVEL_ONLY);
-  const refused = await scene.config.apply(FULL.replace('docker', 'firecracker'));
+  const setup = new Setup();
+  await setup.config.apply(LEVEL_ONLY);
+  const refused = await setup.config.apply(FULL.replace('docker', 'firecracker'));
   assert.deepEqual(refused, { accepted: false, reason: 'no firecracker here' });
-  scene.levelFails = true;
-  const again = await scene.config.apply(FULL.replace('debug', 'warn'));
+  setup.levelFails = true;
+  const again = await setup.config.apply(FULL.replace('debug', 'warn'));
   assert.deepEqual(again, { accepted: false, reason: 'this node logs nowhere' });
-  assert.deepEqual([scene.settings.tags, scene.settings.isolation], [null, null]);
+  assert.deepEqual([setup.settings.tags, setup.settings.isolation], [null, null]);
 });
 
 test('a restart begins with the last accepted configuration', async () => {
-  const first = new Scene();
+  const first = new Setup();
   await first.config.apply(FULL);
   await first.config.apply('kind: Nonsense');
-  const second = new Scene();
+  const second = new Setup();
   await second.config.restore();
   assert.deepEqual(second.settings, { tags: ['gpu', 'zone:eu'], level: 'debug', isolation: 'docker' });
   assert.equal(second.config.hash(), first.config.hash());
@@ -118,15 +118,15 @@ test('a restart begins with the last accepted configuration', async () => {
 });
 
 test('a first start, and a stored configuration that is no longer valid, use the node’s own settings', async () => {
-  const first = new Scene();
+  const first = new Setup();
   await first.config.restore();
   assert.deepEqual([first.warnings, first.config.hash()], [[], null]);
   await writeFile(join(directory, 'managed-config.yaml'), Buffer.from([0xff, 0xfe, 0x00]));
-  const second = new Scene();
+  const second = new Setup();
   await second.config.restore();
   assert.match(second.warnings.join(), /cannot be read/);
   await writeFile(join(directory, 'managed-config.yaml'), FULL.replace('debug', 'of an older version'));
-  const third = new Scene();
+  const third = new Setup();
   await third.config.restore();
   assert.match(third.warnings.join(), /is ignored.*logging\.level/);
   assert.deepEqual(third.settings, { tags: null, level: null, isolation: null });
@@ -134,7 +134,7 @@ test('a first start, and a stored configuration that is no longer valid, use the
 
 test('a configuration that cannot be stored is not applied, and the old one stays on disk', async () => {
   const path = join(directory, 'managed-config.yaml');
-  const { config, settings } = new Scene(path);
+  const { config, settings } = new Setup(path);
   await config.apply(LEVEL_ONLY);
   // Where the draft would be written stands a directory.
   await mkdir(`${path}.new`);
@@ -148,28 +148,28 @@ test('a configuration that cannot be stored is not applied, and the old one stay
 const LATER = FULL.replace('debug', 'warn');
 
 test('a version that does not increase is rejected, after a restart too', async () => {
-  const { config, settings } = new Scene();
+  const { config, settings } = new Setup();
   assert.deepEqual(await config.apply(withVersion(FULL, 5)), { accepted: true });
   assert.deepEqual(await config.apply(withVersion(LATER, 6)), { accepted: true });
-  const again = new Scene();
+  const again = new Setup();
   await again.config.restore();
   assert.equal(again.settings.level, 'warn');
-  for (const scene of [{ config, settings }, again]) {
+  for (const setup of [{ config, settings }, again]) {
     for (const yaml of [withVersion(FULL, 5), withVersion(FULL, 6), FULL, '']) {
-      const verdict = await scene.config.apply(yaml);
+      const verdict = await setup.config.apply(yaml);
       assert.ok(!verdict.accepted, yaml);
       assert.match(verdict.reason, /version: expected more than 6, which is in force, got (5|6|none)/);
     }
-    assert.equal(scene.settings.level, 'warn');
+    assert.equal(setup.settings.level, 'warn');
     // What is in force already is no change.
-    assert.deepEqual(await scene.config.apply(withVersion(LATER, 6)), { accepted: true });
+    assert.deepEqual(await setup.config.apply(withVersion(LATER, 6)), { accepted: true });
   }
   assert.deepEqual(await config.apply(withVersion(FULL, 7)), { accepted: true });
   assert.equal(settings.level, 'debug');
 });
 
 test('configurations without a version replace each other until one has a version', async () => {
-  const { config } = new Scene();
+  const { config } = new Setup();
   for (const yaml of [FULL, LATER, FULL]) assert.deepEqual(await config.apply(yaml), { accepted: true });
   assert.equal(await readFile(join(directory, 'managed-config.yaml'), 'utf8'), FULL);
   assert.deepEqual(await config.apply(withVersion(LATER, 1)), { accepted: true });

@@ -97,36 +97,36 @@ describe('registration at a real controller', () => {
 
   test('a node with a key file registers what it offers, heartbeats, and is gone when it stops', async () => {
     const key = await loadOrMakeNodeKey(join(directory, 'worker', 'node-key.pem'));
-    const scene = register('worker-1', { key });
+    const setup = register('worker-1', { key });
     const peer = await beaten('worker-1');
     assert.deepEqual([peer.role, peer.status, peer.grpc_address], ['WORKER', 'ACTIVE', '10.0.0.7:50056']);
     assert.deepEqual([peer.capabilities.vram_gb, peer.capabilities.tags], [24, ['gpu']]);
-    assert.equal(peer.peer_id, scene.registration.state().peerId);
+    assert.equal(peer.peer_id, setup.registration.state().peerId);
     assert.equal((await controller.peers.route({ tags: ['gpu'] })).nodeId, 'worker-1');
     const first = peer.last_heartbeat_at;
     await waitUntil('a later heartbeat', async () => (await controller.peer('worker-1'))?.last_heartbeat_at !== first);
-    await scene.registration.stop();
+    await setup.registration.stop();
     assert.equal(await controller.peer('worker-1'), null);
   });
 
   test('an operator’s drain and shutdown reach the node once each', async () => {
-    await using scene = register('worker-2');
+    await using setup = register('worker-2');
     await beaten('worker-2');
     await controller.peers.drain('worker-2', OPERATOR);
-    await waitUntil('the drain', () => scene.drains.length > 0);
+    await waitUntil('the drain', () => setup.drains.length > 0);
     await controller.peers.shutdown('worker-2', 'maintenance', OPERATOR);
-    await waitUntil('the shutdown', () => scene.shutdowns.length > 0);
+    await waitUntil('the shutdown', () => setup.shutdowns.length > 0);
     await waitUntil('an empty queue', async () => (await controller.peer('worker-2'))?.pending_commands.length === 0);
     assert.equal((await controller.peer('worker-2'))?.status, 'DRAINING');
-    assert.deepEqual([scene.drains.length, scene.shutdowns], [1, ['maintenance']]);
+    assert.deepEqual([setup.drains.length, setup.shutdowns], [1, ['maintenance']]);
   });
 
   test('managed configuration arrives with the hash that controllers made of it', async () => {
-    await using scene = register('worker-3');
+    await using setup = register('worker-3');
     await beaten('worker-3');
     const { config_yaml } = await controller.peers.setConfig(MANAGED, OPERATOR);
-    await waitUntil('the configuration', () => scene.configs.includes(config_yaml));
-    assert.ok(!scene.lines.some(({ level }) => level === 'error'), JSON.stringify(scene.lines));
+    await waitUntil('the configuration', () => setup.configs.includes(config_yaml));
+    assert.ok(!setup.lines.some(({ level }) => level === 'error'), JSON.stringify(setup.lines));
   });
 
   test('without the join token, or with another key for a known id, a node is refused and says why', async () => {
@@ -142,25 +142,25 @@ describe('registration at a real controller', () => {
   });
 
   test('a rotation of the signing key costs a node nothing', async () => {
-    await using scene = register('worker-6');
+    await using setup = register('worker-6');
     await beaten('worker-6');
     await controller.keys.rotate();
-    const at = scene.registration.state().lastHeartbeatAt ?? 0;
-    await waitUntil('heartbeats after it', () => (scene.registration.state().lastHeartbeatAt ?? 0) > at + 100);
-    assert.ok(!scene.said('warn', /not registered/));
+    const at = setup.registration.state().lastHeartbeatAt ?? 0;
+    await waitUntil('heartbeats after it', () => (setup.registration.state().lastHeartbeatAt ?? 0) > at + 100);
+    assert.ok(!setup.said('warn', /not registered/));
     await using second = register('worker-7');
     await beaten('worker-7');
     assert.equal(second.registration.state().problem, null);
   });
 
   test('a node that an operator removed registers again when it still runs', async () => {
-    await using scene = register('worker-8');
+    await using setup = register('worker-8');
     const before = await beaten('worker-8');
     await controller.peers.remove('worker-8', OPERATOR);
     const again = await waitUntil('the registration', async () => {
       const peer = await controller.peer('worker-8');
       return peer !== null && peer.peer_id !== before.peer_id && peer;
     });
-    await waitUntil('all well', () => scene.registration.state().peerId === again.peer_id);
+    await waitUntil('all well', () => setup.registration.state().peerId === again.peer_id);
   });
 });

@@ -36,7 +36,7 @@ describe('mutual TLS between a node and its controllers', () => {
 
   test('a node with a certificate of the fleet enrols', async () => {
     const credentials = await credentialsOf(ours);
-    await using _scene = new RegisteredNode([controller.address], { credentials });
+    await using _node = new RegisteredNode([controller.address], { credentials });
     await waitUntil('a heartbeat', () => fleet.beats.length > 0);
   });
 
@@ -48,8 +48,8 @@ describe('mutual TLS between a node and its controllers', () => {
     ];
     for (const mix of mixes) {
       const credentials = await credentialsOf(mix);
-      await using scene = new RegisteredNode([controller.address], { credentials });
-      await waitUntil('trouble', () => scene.registration.state().phase === 'unreachable');
+      await using setup = new RegisteredNode([controller.address], { credentials });
+      await waitUntil('trouble', () => setup.registration.state().phase === 'unreachable');
     }
     await using plain = new RegisteredNode([controller.address]);
     await waitUntil('trouble', () => plain.registration.state().phase === 'unreachable');

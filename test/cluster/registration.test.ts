@@ -30,7 +30,7 @@ describe('registration', () => {
   test('a node proves its key, registers what it offers and heartbeats its load', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address]);
+    await using setup = new RegisteredNode([address]);
     const [first] = await beats(fleet, 2);
     const peer = fleet.peers.get('worker-1');
     assert.equal(peer?.grpcAddress, '10.0.0.7:50056');
@@ -40,14 +40,14 @@ describe('registration', () => {
     assert.equal(first?.beat.status, NodePeerStatus.ACTIVE);
     const memory = first?.beat.memory_utilization_percent ?? 0;
     assert.ok(memory > 0 && memory <= 100, `memory ${memory} %`);
-    const state = scene.registration.state();
+    const state = setup.registration.state();
     assert.deepEqual([state.phase, state.peerId, state.problem], ['registered', peer?.peerId, null]);
   });
 
   test('a hundred heartbeats are one connection, one attestation and one registration', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using _scene = new RegisteredNode([address], { heartbeatIntervalMs: 1 });
+    await using _node = new RegisteredNode([address], { heartbeatIntervalMs: 1 });
     await beats(fleet, 100);
     assert.deepEqual(
       [fleet.connections.size, fleet.count('AttestNode'), fleet.count('RegisterNode')],
@@ -59,9 +59,9 @@ describe('registration', () => {
   test('a node that changes its tags registers again', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address]);
+    await using setup = new RegisteredNode([address]);
     await beats(fleet, 1);
-    scene.tags = ['gpu', 'zone:eu'];
+    setup.tags = ['gpu', 'zone:eu'];
     await waitUntil('the new tags', () => fleet.peers.get('worker-1')?.capabilities?.tags.includes('zone:eu'));
     assert.equal(fleet.count('AttestNode'), 1);
   });
@@ -69,30 +69,30 @@ describe('registration', () => {
   test('a node that drains says so in its heartbeats', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address]);
+    await using setup = new RegisteredNode([address]);
     await beats(fleet, 1);
-    scene.draining = true;
+    setup.draining = true;
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
   });
 
   test('heartbeatNow heartbeats at once, long before the interval', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
+    await using setup = new RegisteredNode([address], { heartbeatIntervalMs: 600_000 });
     await beats(fleet, 1);
-    scene.registration.heartbeatNow();
+    setup.registration.heartbeatNow();
     await beats(fleet, 2);
   });
 
   test('a node that stops deregisters with its reason, once', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    const scene = new RegisteredNode([address]);
+    const setup = new RegisteredNode([address]);
     await beats(fleet, 1);
-    await Promise.all([scene.registration.stop(), scene.registration.stop('again')]);
+    await Promise.all([setup.registration.stop(), setup.registration.stop('again')]);
     assert.deepEqual(fleet.deregistered, [{ nodeId: 'worker-1', reason: 'graceful_shutdown' }]);
     assert.equal(fleet.peers.size, 0);
-    assert.equal(scene.registration.state().phase, 'stopped');
+    assert.equal(setup.registration.state().phase, 'stopped');
   });
 
   test('no token, nonce, signature or join token reaches the log', async () => {
@@ -100,18 +100,18 @@ describe('registration', () => {
     fleet.joinToken = 'let-me-in-please';
     fleet.tokenLifetimeSecs = 2;
     const { address, port, stop } = await controllerOf(fleet);
-    const scene = new RegisteredNode([address], {
+    const setup = new RegisteredNode([address], {
       joinToken: async () => 'let-me-in-please',
       tokenRefreshMarginMs: 1_500,
     });
     await beats(fleet, 1);
     await stop();
-    await waitUntil('the trouble to be told', () => scene.said('warn', /not registered/));
+    await waitUntil('the trouble to be told', () => setup.said('warn', /not registered/));
     const again = await controllerOf(fleet, port);
     again.fault = (method) => (method === 'SyncConfig' ? 'INTERNAL' : undefined);
     await waitUntil('a renewal', () => fleet.count('ChallengeNode') >= 3);
-    await scene.registration.stop();
-    const log = scene.lines.map(({ text }) => text).join('\n');
+    await setup.registration.stop();
+    const log = setup.lines.map(({ text }) => text).join('\n');
     for (const secret of [...fleet.secrets, fleet.joinToken]) assert.ok(!log.includes(secret), 'a secret in the log');
   });
 });
@@ -120,26 +120,26 @@ describe('controllers that fail', () => {
   test('a controller that is down at the start is waited for', async () => {
     const fleet = new FleetState();
     const { address, port } = await deadAddress();
-    await using scene = new RegisteredNode([address]);
-    await waitUntil('the first failure', () => scene.registration.state().phase === 'unreachable');
+    await using setup = new RegisteredNode([address]);
+    await waitUntil('the first failure', () => setup.registration.state().phase === 'unreachable');
     await controllerOf(fleet, port);
     await beats(fleet, 1);
-    await waitUntil('all well', () => scene.registration.state().phase === 'registered');
+    await waitUntil('all well', () => setup.registration.state().phase === 'registered');
   });
 
   test('an address that does not resolve and one without a listener do not keep a node from the third', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     const dead = await deadAddress();
-    await using scene = new RegisteredNode(['no-such-host.invalid:50056', dead.address, address]);
+    await using setup = new RegisteredNode(['no-such-host.invalid:50056', dead.address, address]);
     await beats(fleet, 3);
-    assert.equal(scene.registration.state().controller, address);
+    assert.equal(setup.registration.state().controller, address);
   });
 
   test('when one of two controllers dies the other gets the heartbeats, without another registration', async () => {
     const fleet = new FleetState();
     const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
-    await using _scene = new RegisteredNode([one.address, two.address]);
+    await using _node = new RegisteredNode([one.address, two.address]);
     await beats(fleet, 2);
     assert.deepEqual(new Set(fleet.beats.map(({ port }) => port)), new Set([one.port]));
     await one.stop();
@@ -151,11 +151,11 @@ describe('controllers that fail', () => {
     for (const fault of ['UNAVAILABLE', 'hang'] as const) {
       const fleet = new FleetState();
       const [one, two] = [await controllerOf(fleet), await controllerOf(fleet)];
-      await using scene = new RegisteredNode([one.address, two.address], { callTimeoutMs: 100 });
+      await using setup = new RegisteredNode([one.address, two.address], { callTimeoutMs: 100 });
       await beats(fleet, 1);
       one.fault = () => fault;
       await waitUntil('heartbeats at the other', () => fleet.beats.filter(({ port }) => port === two.port).length >= 3);
-      assert.equal(scene.registration.state().controller, two.address, fault);
+      assert.equal(setup.registration.state().controller, two.address, fault);
     }
   });
 
@@ -163,20 +163,20 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const [mistake, right] = [await controllerOf(new FleetState()), await controllerOf(fleet)];
     mistake.fault = () => 'FAILED_PRECONDITION';
-    await using scene = new RegisteredNode([mistake.address, right.address]);
+    await using setup = new RegisteredNode([mistake.address, right.address]);
     await beats(fleet, 1);
     await right.stop();
-    await waitUntil('trouble', () => scene.registration.state().problem !== null);
+    await waitUntil('trouble', () => setup.registration.state().problem !== null);
     await controllerOf(fleet, right.port);
     const seen = fleet.beats.length;
     await beats(fleet, seen + 2);
-    assert.equal(scene.registration.state().controller, right.address);
+    assert.equal(setup.registration.state().controller, right.address);
   });
 
   test('a node goes on after a controller was restarted with lost state: it attests and registers again', async () => {
     const fleet = new FleetState();
     const { address, port, stop } = await controllerOf(fleet);
-    await using _scene = new RegisteredNode([address]);
+    await using _node = new RegisteredNode([address]);
     await beats(fleet, 1);
     await stop();
     await fleet.loseEverything();
@@ -190,23 +190,23 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const { port } = await controllerOf(fleet);
     await using link = await startLink(port);
-    await using scene = new RegisteredNode([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
+    await using setup = new RegisteredNode([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
     await beats(fleet, 2);
     // A machine that is busy for longer than a call may take can cost one before there is a registration.
     const before = [fleet.count('AttestNode'), fleet.count('RegisterNode')];
     link.cut('both');
-    await waitUntil('the silence to be noticed', () => scene.registration.state().phase === 'unreachable');
+    await waitUntil('the silence to be noticed', () => setup.registration.state().phase === 'unreachable');
     link.heal();
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
-    await waitUntil('all well', () => scene.registration.state().phase === 'registered');
+    await waitUntil('all well', () => setup.registration.state().phase === 'registered');
     assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], before);
   });
 
   test('a registration that was lost alone is made again with the same token', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using _scene = new RegisteredNode([address]);
+    await using _node = new RegisteredNode([address]);
     await beats(fleet, 1);
     fleet.peers.clear();
     await waitUntil('the second registration', () => fleet.peers.size === 1);
@@ -217,17 +217,17 @@ describe('controllers that fail', () => {
     const fleet = new FleetState();
     const controllers = await Promise.all(Array.from({ length: 6 }, () => controllerOf(fleet)));
     const addresses = controllers.map(({ address }) => address);
-    const scene = new RegisteredNode(addresses, { callTimeoutMs: 60_000 });
+    const setup = new RegisteredNode(addresses, { callTimeoutMs: 60_000 });
     // The second comes when the configuration has been asked for, so that what hangs is a heartbeat.
     await beats(fleet, 2);
     for (const controller of controllers) controller.fault = () => 'hang';
     const seen = fleet.count('Heartbeat');
     await waitUntil('a heartbeat that hangs', () => fleet.count('Heartbeat') > seen);
     const startedAt = performance.now();
-    await scene.registration.stop();
+    await setup.registration.stop();
     const tookMs = performance.now() - startedAt;
     assert.ok(tookMs < 4_000, `the stop took ${Math.round(tookMs)} ms`);
-    assert.ok(scene.said('warn', /could not deregister/));
+    assert.ok(setup.said('warn', /could not deregister/));
   });
 });
 
@@ -236,13 +236,13 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.joinToken = 'right';
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address], { joinToken: async () => 'wrong' });
-    await waitUntil('refused', () => scene.registration.state().phase === 'refused');
-    assert.ok(scene.said('error', /join token is wrong/));
+    await using setup = new RegisteredNode([address], { joinToken: async () => 'wrong' });
+    await waitUntil('refused', () => setup.registration.state().phase === 'refused');
+    assert.ok(setup.said('error', /join token is wrong/));
     assert.equal(fleet.count('AttestNode'), 1);
     // An operator put it right and says so.
     fleet.joinToken = 'wrong';
-    scene.registration.heartbeatNow();
+    setup.registration.heartbeatNow();
     await beats(fleet, 1);
   });
 
@@ -250,11 +250,11 @@ describe('refusals', () => {
     const fleet = new FleetState();
     fleet.pinned.set('worker-1', 'the key of another');
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address], { refusedPauseMs: 50 });
+    await using setup = new RegisteredNode([address], { refusedPauseMs: 50 });
     const startedAt = performance.now();
     await waitUntil('four attempts', () => fleet.count('AttestNode') >= 4);
     assert.ok(performance.now() - startedAt >= 145, 'three pauses between four attempts');
-    const told = scene.lines.filter(({ level }) => level === 'error');
+    const told = setup.lines.filter(({ level }) => level === 'error');
     assert.equal(told.length, 1, 'the same refusal is one line');
     assert.match(told[0]?.text ?? '', /another key is pinned/);
     fleet.pinned.clear();
@@ -264,10 +264,10 @@ describe('refusals', () => {
   test('a join token that no metadata can hold is refused without showing it', async () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
-    await using scene = new RegisteredNode([address], { joinToken: async () => 'gehe\u00efm\u2603' });
-    await waitUntil('refused', () => scene.registration.state().phase === 'refused');
-    assert.ok(scene.said('error', /svc-join-token: expected/));
-    assert.ok(!scene.lines.some(({ text }) => text.includes('gehe')));
+    await using setup = new RegisteredNode([address], { joinToken: async () => 'gehe\u00efm\u2603' });
+    await waitUntil('refused', () => setup.registration.state().phase === 'refused');
+    assert.ok(setup.said('error', /svc-join-token: expected/));
+    assert.ok(!setup.lines.some(({ text }) => text.includes('gehe')));
   });
 });
 
@@ -276,7 +276,7 @@ describe('the node token', () => {
     const fleet = new FleetState();
     fleet.tokenLifetimeSecs = 3;
     const { address } = await controllerOf(fleet);
-    await using _scene = new RegisteredNode([address], { tokenRefreshMarginMs: 2_000 });
+    await using _node = new RegisteredNode([address], { tokenRefreshMarginMs: 2_000 });
     await waitUntil('a renewal', () => fleet.count('ChallengeNode') >= 2);
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
@@ -286,7 +286,7 @@ describe('the node token', () => {
   test('that a controller refuses is renewed at once, and the registration stays', async () => {
     const fleet = new FleetState();
     const controller = await controllerOf(fleet);
-    await using _scene = new RegisteredNode([controller.address]);
+    await using _node = new RegisteredNode([controller.address]);
     await beats(fleet, 1);
     let refusals = 1;
     controller.fault = (method) => (method === 'Heartbeat' && refusals-- > 0 ? 'UNAUTHENTICATED' : undefined);
@@ -300,10 +300,10 @@ describe('the node token', () => {
     const fleet = new FleetState();
     fleet.tokenLifetimeSecs = 4;
     const controller = await controllerOf(fleet);
-    await using scene = new RegisteredNode([controller.address], { tokenRefreshMarginMs: 3_900 });
+    await using setup = new RegisteredNode([controller.address], { tokenRefreshMarginMs: 3_900 });
     await beats(fleet, 1);
     controller.fault = (method) => (method === 'AttestNode' ? 'INTERNAL' : undefined);
-    await waitUntil('the failed renewal to be told', () => scene.said('warn', /could not be renewed/));
+    await waitUntil('the failed renewal to be told', () => setup.said('warn', /could not be renewed/));
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
     controller.fault = () => undefined;
@@ -317,7 +317,7 @@ describe('the node token', () => {
       fleet.clockOffsetSecs = clockOffsetSecs;
       fleet.tokenLifetimeSecs = 60;
       const { address } = await controllerOf(fleet);
-      await using _scene = new RegisteredNode([address], { tokenRefreshMarginMs: 10_000 });
+      await using _node = new RegisteredNode([address], { tokenRefreshMarginMs: 10_000 });
       await beats(fleet, 20);
       assert.equal(fleet.count('AttestNode'), 1, `offset ${clockOffsetSecs} s`);
     }

@@ -4,14 +4,14 @@ import type { EffectError, EffectMode, Lease } from '../../runtime/actor-store.t
 import type { Address, Partition } from '../../runtime/address.ts';
 import { at, eventually, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
-interface Scene {
+interface Setup {
   readonly partition: Partition;
   readonly lease: Lease;
   readonly to: Address;
   readonly id: string;
 }
 
-async function opened(driver: StoreDriver, mode: EffectMode = 'repeatable'): Promise<Scene> {
+async function opened(driver: StoreDriver, mode: EffectMode = 'repeatable'): Promise<Setup> {
   const partition = await driver.partition();
   const lease = await driver.lease(partition);
   const to = driver.address();
@@ -22,7 +22,7 @@ async function opened(driver: StoreDriver, mode: EffectMode = 'repeatable'): Pro
 
 async function claimed(
   driver: StoreDriver,
-  { partition, id }: Scene,
+  { partition, id }: Setup,
   runner = 'node-a/1',
   ttlMs = 60_000,
 ): Promise<number> {

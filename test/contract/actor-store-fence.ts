@@ -4,7 +4,7 @@ import type { Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
 import { at, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
-interface Scene {
+interface Setup {
   readonly partition: Partition;
   readonly elsewhere: Partition;
   readonly self: Address;
@@ -14,7 +14,7 @@ interface Scene {
 }
 
 /** A partition with every kind of record, and two waiting entries. */
-async function scene(driver: StoreDriver): Promise<Scene> {
+async function setup(driver: StoreDriver): Promise<Setup> {
   const [partition, elsewhere] = await driver.partitions(2);
   assert.ok(partition && elsewhere);
   const self = driver.address();
@@ -34,7 +34,7 @@ async function scene(driver: StoreDriver): Promise<Scene> {
 }
 
 /** A commit that would change every kind of record. */
-function everything(driver: StoreDriver, { partition, elsewhere, self, asked, effect }: Scene) {
+function everything(driver: StoreDriver, { partition, elsewhere, self, asked, effect }: Setup) {
   return {
     records: [{ address: self, record: 'after' }],
     journal: 'stale row',
@@ -53,7 +53,7 @@ function everything(driver: StoreDriver, { partition, elsewhere, self, asked, ef
 }
 
 /** Everything that the holder of `lease` can read now. */
-async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: Scene, lease: Lease<Partition>) {
+async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: Setup, lease: Lease<Partition>) {
   const there = await driver.lease(elsewhere, 'observer');
   await driver.flush(lease);
   const seenThere = await driver.entries(there);
@@ -75,7 +75,7 @@ async function seen(driver: StoreDriver, { partition, elsewhere, self, asked }: 
 /** Makes the commit of `stale` and checks that nothing changed. */
 async function refused(
   driver: StoreDriver,
-  set: Scene,
+  set: Setup,
   holder: Lease<Partition>,
   stale: Lease<Partition>,
   after: number,
@@ -89,7 +89,7 @@ async function refused(
 export function fenceContract(make: MakeStore): void {
   section('fencing', make, (promise) => {
     promise('a fenced node (old epoch) cannot commit and writes nothing at all', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       await driver.store.release(set.lease);
       const holder = await driver.lease(set.partition, 'node-b');
       await refused(driver, set, holder, set.lease, 1, 2);
@@ -97,23 +97,23 @@ export function fenceContract(make: MakeStore): void {
     });
 
     promise('an equal epoch with another grant cannot commit', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       await refused(driver, set, set.lease, { ...set.lease, grant: randomUUID() }, 1, 2);
     });
 
     promise('an epoch of the future cannot commit', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       await refused(driver, set, set.lease, { ...set.lease, epoch: set.lease.epoch + 1 }, 1, 2);
     });
 
     promise('a commit at another cursor than the expected one writes nothing', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       await refused(driver, set, set.lease, set.lease, 0, 1);
       await refused(driver, set, set.lease, set.lease, 2, 3);
     });
 
     promise('a commit that is repeated is applied once', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       const change = everything(driver, set);
       assert.equal((await driver.commit(set.lease, 1, 2, change)).kind, 'committed');
       const before = await seen(driver, set, set.lease);
@@ -129,7 +129,7 @@ export function fenceContract(make: MakeStore): void {
     });
 
     promise('two connections that commit the same batch apply it once', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       const other = await driver.another();
       const outcomes = await Promise.all(
         [driver.store, other, driver.store, other].map((store, n) =>
@@ -152,7 +152,7 @@ export function fenceContract(make: MakeStore): void {
     });
 
     promise('a fenced node trims nothing', async (driver) => {
-      const set = await scene(driver);
+      const set = await setup(driver);
       await driver.store.trimJournal({ ...set.lease, grant: randomUUID() }, 1);
       assert.equal((await driver.store.readJournal(set.partition, 0, 10)).length, 1);
     });

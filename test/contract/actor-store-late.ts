@@ -9,7 +9,7 @@ import { at, commitOf, type MakeStore, type Promises, type StoreDriver, section 
 const TTL_MS = 60_000;
 
 /** A partition with every kind of record, held by node-a at cursor 1, with one waiting entry. */
-class Scene {
+class Setup {
   readonly driver: StoreDriver;
   readonly partition: Partition;
   readonly elsewhere: Partition;
@@ -37,20 +37,20 @@ class Scene {
     this.lease = lease;
   }
 
-  static async make(driver: StoreDriver): Promise<Scene> {
+  static async make(driver: StoreDriver): Promise<Setup> {
     const places = await driver.partitions(2);
     const self = driver.address();
     const [, asked = ''] = await driver.append(at(places, 0), self, 'first', 'second');
-    const scene = new Scene(driver, places, self, asked, await driver.lease(at(places, 0), 'node-a'));
-    await driver.mustCommit(scene.lease, 0, 1, {
+    const setup = new Setup(driver, places, self, asked, await driver.lease(at(places, 0), 'node-a'));
+    await driver.mustCommit(setup.lease, 0, 1, {
       records: [{ address: self, record: 'before' }],
       journal: 'row',
       events: [{ address: self, first: 1, data: ['e1'] }],
       timersSet: [{ id: 'tick', afterMs: 3_600_000, delivery: driver.delivery(self) }],
-      effectsOpened: scene.effects.map((id) => ({ id, queue: 'q', address: self, mode: 'once', body: 'b' })),
+      effectsOpened: setup.effects.map((id) => ({ id, queue: 'q', address: self, mode: 'once', body: 'b' })),
       handled: [{ address: self, count: 1 }],
     });
-    return scene;
+    return setup;
   }
 
   get store(): ActorStore {
@@ -121,23 +121,23 @@ class Scene {
 
 /** A call of the port, and the events that may come between it and its copy. */
 interface Case {
-  prepare?(scene: Scene): Promise<void>;
+  prepare?(setup: Setup): Promise<void>;
   /** The same again when it is called again: a copy, where nothing lies between the caller and the store. */
-  call(scene: Scene): () => Promise<unknown>;
+  call(setup: Setup): () => Promise<unknown>;
   /** A newer call of the same kind, in the way that a late copy of the first would harm most. */
-  newer?(scene: Scene): Promise<void>;
+  newer?(setup: Setup): Promise<void>;
   /** Only a copy from below the adapter can be told from a new call: the caller says nothing that would tell. */
   toldBelow?: true;
 }
 
-const read = (call: (scene: Scene) => Promise<unknown>): Case => ({ call: (scene) => () => call(scene) });
+const read = (call: (setup: Setup) => Promise<unknown>): Case => ({ call: (setup) => () => call(setup) });
 
-const effectCase = (call: (scene: Scene) => () => Promise<unknown>): Case => ({
-  prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
+const effectCase = (call: (setup: Setup) => () => Promise<unknown>): Case => ({
+  prepare: (setup) => setup.claim(setup.effects[0], 'node-a/1'),
   call,
-  async newer(scene) {
-    await scene.giveBack(scene.effects[0], 1);
-    await scene.claim(scene.effects[0], 'node-b/1');
+  async newer(setup) {
+    await setup.giveBack(setup.effects[0], 1);
+    await setup.claim(setup.effects[0], 'node-b/1');
   },
 });
 
@@ -192,15 +192,15 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
   },
   acquire: {
     prepare: ({ store, lease }) => store.release(lease),
-    call: (scene) => {
+    call: (setup) => {
       const grant = randomUUID();
       return async () => {
-        const granted = await scene.store.acquire(scene.partition, 'node-a', grant, TTL_MS);
-        if (granted.kind === 'granted') scene.lease = granted.lease;
+        const granted = await setup.store.acquire(setup.partition, 'node-a', grant, TTL_MS);
+        if (granted.kind === 'granted') setup.lease = granted.lease;
       };
     },
-    async newer(scene) {
-      scene.lease = await scene.driver.lease(scene.partition, 'node-a');
+    async newer(setup) {
+      setup.lease = await setup.driver.lease(setup.partition, 'node-a');
     },
     toldBelow: true,
   },
@@ -223,8 +223,8 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
       ({ store, lease }) =>
       () =>
         store.release(lease),
-    async newer(scene) {
-      scene.lease = await scene.driver.lease(scene.partition, 'node-a');
+    async newer(setup) {
+      setup.lease = await setup.driver.lease(setup.partition, 'node-a');
     },
   },
   poll: {
@@ -292,17 +292,17 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
       ({ store, self, lease }) =>
       () =>
         store.forget(lease, 1, [self]),
-    newer: (scene) => scene.makeAnew(),
+    newer: (setup) => setup.makeAnew(),
   },
   claimEffect: {
     call: ({ store, partition, effects }) => {
       const claim = randomUUID();
       return () => store.claimEffect(partition, effects[0], 'node-a/1', TTL_MS, undefined, claim);
     },
-    async newer(scene) {
-      await scene.giveBack(scene.effects[0], 1);
-      await scene.claim(scene.effects[0], 'node-b/1');
-      await scene.giveBack(scene.effects[0], 2);
+    async newer(setup) {
+      await setup.giveBack(setup.effects[0], 1);
+      await setup.claim(setup.effects[0], 'node-b/1');
+      await setup.giveBack(setup.effects[0], 2);
     },
   },
   keepEffect: effectCase(
@@ -315,24 +315,24 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
     return () => store.progressEffect(partition, effects[0], 1, delivery);
   }),
   settleEffect: {
-    prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
+    prepare: (setup) => setup.claim(setup.effects[0], 'node-a/1'),
     call: ({ driver, store, partition, effects, self }) => {
       const delivery = driver.delivery(self, 'a result');
       return () => store.settleEffect(partition, effects[0], 1, delivery);
     },
-    async newer(scene) {
-      const { driver, store, partition, effects, self } = scene;
-      await scene.claim(effects[1], 'node-a/1');
+    async newer(setup) {
+      const { driver, store, partition, effects, self } = setup;
+      await setup.claim(effects[1], 'node-a/1');
       assert.ok(await store.settleEffect(partition, effects[1], 1, driver.delivery(self, 'another result')));
     },
   },
   reopenEffect: {
-    prepare: (scene) => scene.claim(scene.effects[0], 'node-a/1'),
+    prepare: (setup) => setup.claim(setup.effects[0], 'node-a/1'),
     call:
       ({ store, partition, effects }) =>
       () =>
         store.reopenEffect(partition, effects[0], 1, 0),
-    newer: (scene) => scene.claim(scene.effects[0], 'node-b/1'),
+    newer: (setup) => setup.claim(setup.effects[0], 'node-b/1'),
   },
   trimJournal: {
     call:
@@ -346,14 +346,14 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs'>, Case | nul
     },
   },
   announce: {
-    call: (scene) => () => scene.store.announce(scene.member(0, 'first card'), TTL_MS, true),
-    newer: async (scene) => assert.ok(await scene.store.announce(scene.member(0, 'newer card'), TTL_MS, false)),
+    call: (setup) => () => setup.store.announce(setup.member(0, 'first card'), TTL_MS, true),
+    newer: async (setup) => assert.ok(await setup.store.announce(setup.member(0, 'newer card'), TTL_MS, false)),
     toldBelow: true,
   },
   retire: {
-    prepare: async (scene) => assert.ok(await scene.store.announce(scene.member(0), TTL_MS, true)),
-    call: (scene) => () => scene.store.retire(scene.node, scene.lives[0]),
-    newer: async (scene) => assert.ok(await scene.store.announce(scene.member(0), TTL_MS, true)),
+    prepare: async (setup) => assert.ok(await setup.store.announce(setup.member(0), TTL_MS, true)),
+    call: (setup) => () => setup.store.retire(setup.node, setup.lives[0]),
+    newer: async (setup) => assert.ok(await setup.store.announce(setup.member(0), TTL_MS, true)),
     toldBelow: true,
   },
   place: {
@@ -396,13 +396,13 @@ const OTHER_CALLS: Readonly<Record<string, Case>> = {
   },
 };
 
-const BETWEEN: Readonly<Record<string, (scene: Scene, tried: Case) => Promise<void>>> = {
+const BETWEEN: Readonly<Record<string, (setup: Setup, tried: Case) => Promise<void>>> = {
   twice: async () => {},
-  'late, after another node took the partition and the next life of its node was announced': async (scene) => {
-    await scene.takeover();
-    assert.ok(await scene.store.announce(scene.member(1), TTL_MS, true));
+  'late, after another node took the partition and the next life of its node was announced': async (setup) => {
+    await setup.takeover();
+    assert.ok(await setup.store.announce(setup.member(1), TTL_MS, true));
   },
-  'late, after a newer call of its kind': async (scene, tried) => tried.newer?.(scene),
+  'late, after a newer call of its kind': async (setup, tried) => tried.newer?.(setup),
 };
 
 /** More than the ids that a store keeps of messages that were handled. */
@@ -464,17 +464,17 @@ export function lateContract(make: MakeStore): void {
       if (tried === null) continue;
       for (const [when, between] of someOf(Object.entries(BETWEEN), 3)) {
         promise(`${name}, ${when}`, async (driver) => {
-          const scene = await Scene.make(driver);
-          await tried.prepare?.(scene);
-          const call = tried.call(scene);
+          const setup = await Setup.make(driver);
+          await tried.prepare?.(setup);
+          const call = tried.call(setup);
           const recording = driver.record();
           await call();
           const copies = recording?.stop();
-          await between(scene, tried);
-          const before = await scene.seen();
+          await between(setup, tried);
+          const before = await setup.seen();
           if (copies !== undefined) await copies();
           else if (tried.toldBelow === undefined) await call();
-          assert.deepEqual(await scene.seen(), before);
+          assert.deepEqual(await setup.seen(), before);
         });
       }
     }

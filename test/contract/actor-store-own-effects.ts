@@ -5,7 +5,7 @@ import type { Address, Partition } from '../../runtime/address.ts';
 import { MOST_BESIDE } from '../../runtime/leases.ts';
 import { at, commitOf, eventually, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
-interface Scene {
+interface Setup {
   readonly partition: Partition;
   readonly lease: Lease<Partition>;
   readonly to: Address;
@@ -16,7 +16,7 @@ interface Scene {
 const RUNNER = 'node-a/1';
 
 /** An effect opened by a commit that starts it. */
-async function started(driver: StoreDriver, mode: EffectMode = 'once', ttlMs = 60_000): Promise<Scene> {
+async function started(driver: StoreDriver, mode: EffectMode = 'once', ttlMs = 60_000): Promise<Setup> {
   const partition = await driver.partition();
   const lease = await driver.lease(partition);
   const to = driver.address();
@@ -26,15 +26,15 @@ async function started(driver: StoreDriver, mode: EffectMode = 'once', ttlMs = 6
   return { partition, lease, to, id, attempt: 1 };
 }
 
-const openedAs = ({ to }: Scene, id: string): EffectOpen => ({
+const openedAs = ({ to }: Setup, id: string): EffectOpen => ({
   ...{ id, queue: 'q', address: to, mode: 'once', body: 'request' },
   started: { runner: RUNNER, ttlMs: 60_000 },
 });
 
 /** One more effect of that actor; answers its id. */
-async function another(driver: StoreDriver, scene: Scene): Promise<string> {
+async function another(driver: StoreDriver, setup: Setup): Promise<string> {
   const id = randomUUID();
-  await driver.mustCommit(scene.lease, 0, 0, { effectsOpened: [openedAs(scene, id)] });
+  await driver.mustCommit(setup.lease, 0, 0, { effectsOpened: [openedAs(setup, id)] });
   return id;
 }
 

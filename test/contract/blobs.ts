@@ -28,16 +28,16 @@ export function blobsContract(
   } = {},
 ): void {
   describe(`blobs on ${name}`, { skip: options.skip ?? false, timeout: 300_000 }, () => {
-    let rig: BlobsUnderTest | undefined;
+    let setup: BlobsUnderTest | undefined;
     const current = (): BlobsUnderTest => {
-      if (rig === undefined) throw new Error('the store was not started');
-      return rig;
+      if (setup === undefined) throw new Error('the store was not started');
+      return setup;
     };
     before(async () => {
-      rig = await make();
+      setup = await make();
     });
     after(async () => {
-      await rig?.stop();
+      await setup?.stop();
     });
 
     test('bytes come back under the SHA-256 of what was stored, from none to 16 MiB', async () => {

@@ -9,10 +9,10 @@ import { ModelCollection, type Thing } from './documents-model.ts';
 import { find, step, take, thing } from './documents-properties.ts';
 
 /** Pages that begin after a position: their content, and that a walk through them is complete. */
-export function documentPages(rig: () => DocumentsUnderTest, runs: number): void {
+export function documentPages(setup: () => DocumentsUnderTest, runs: number): void {
   const open = (name: string): Promise<Collection<Thing>> => {
     const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']], beside: ['s'] };
-    return rig().documents.collection<Thing>(spec);
+    return setup().documents.collection<Thing>(spec);
   };
 
   test('a find from the position of any document answers as the model does, for any order', async () => {

@@ -102,10 +102,10 @@ export async function take(things: Collection<Thing>, one: Step): Promise<unknow
 }
 
 /** Random documents and calls against a model in memory. */
-export function documentProperties(rig: () => DocumentsUnderTest, runs: number): void {
+export function documentProperties(setup: () => DocumentsUnderTest, runs: number): void {
   const open = async (name: string) => {
     const spec = { name, unique: [['s']], indexes: [['n'], ['b', 'version']], beside: ['s'] };
-    return rig().documents.collection<Thing>(spec);
+    return setup().documents.collection<Thing>(spec);
   };
 
   test('any query answers as the model does, and never with a document of another tenant', async () => {

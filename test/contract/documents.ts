@@ -53,21 +53,21 @@ export function documentsContract(
     runs = sample({ normal: 8, long: 40 }),
   } = options;
   describe(`documents on ${name}`, { skip, timeout: 300_000 }, () => {
-    let rig: DocumentsUnderTest | undefined;
+    let setup: DocumentsUnderTest | undefined;
     let collections = 0;
     const current = (): DocumentsUnderTest => {
-      if (rig === undefined) throw new Error('the store was not started');
-      return rig;
+      if (setup === undefined) throw new Error('the store was not started');
+      return setup;
     };
     const notes = (): Promise<Collection<Note>> => {
       collections += 1;
       return current().documents.collection<Note>({ name: `notes_${collections}`, ...NOTES });
     };
     before(async () => {
-      rig = await make();
+      setup = await make();
     });
     after(async () => {
-      await rig?.stop();
+      await setup?.stop();
     });
 
     writes(notes);
@@ -288,7 +288,7 @@ function reads(notes: () => Promise<Collection<Note>>, many: number): void {
   });
 }
 
-function refusals(notes: () => Promise<Collection<Note>>, rig: () => DocumentsUnderTest): void {
+function refusals(notes: () => Promise<Collection<Note>>, setup: () => DocumentsUnderTest): void {
   const base: Find = { tenant: 'acme', limit: 10 };
 
   test('field names that are no plain names are refused, and nothing of them reaches the store', async () => {
@@ -300,10 +300,10 @@ function refusals(notes: () => Promise<Collection<Note>>, rig: () => DocumentsUn
       await refuses(all.deleteMany({ tenant: 'acme', where: { [field]: 1 } }), 'invalid_argument', 'where');
       await refuses(all.find({ ...base, sort: [[field, 'asc']] }), 'invalid_argument', 'sort');
       const spec = { name: 'bad', unique: [], indexes: [[field]] };
-      await refuses(rig().documents.collection(spec), 'invalid_argument', 'indexes');
+      await refuses(setup().documents.collection(spec), 'invalid_argument', 'indexes');
     }
     const named = { name: 'bad; DROP TABLE doc_kept', unique: [], indexes: [] };
-    await refuses(rig().documents.collection(named), 'invalid_argument', 'name');
+    await refuses(setup().documents.collection(named), 'invalid_argument', 'name');
     assert.equal(await all.count({ tenant: 'acme' }), 1);
   });
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { SvcError } from '../../runtime/errors.ts';
 import type { KeySource } from '../../security/encryption/key-source.ts';
 
-export interface KeySourceRig {
+export interface KeySourceUnderTest {
   /** Without a key yet. */
   readonly source: KeySource;
   /** One more over the same keys, as another node has it. */
@@ -15,7 +15,7 @@ export interface KeySourceRig {
 const refused = (error: unknown): boolean => error instanceof SvcError && error.code === 'failed_precondition';
 
 /** The requirements for a key management service that encrypts the secrets of a node. */
-export function keySourceContract(name: string, make: () => Promise<KeySourceRig>): void {
+export function keySourceContract(name: string, make: () => Promise<KeySourceUnderTest>): void {
   describe(`keys in ${name}`, { timeout: 300_000 }, () => {
     test('versions count from 1; each decrypts what it encrypted, on any node, and nothing else', async () => {
       const { source, another, stop } = await make();

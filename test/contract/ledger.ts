@@ -25,9 +25,9 @@ export function ledgerContract(
   describe(`keys of the ledger on ${name}`, { skip, timeout: 300_000 }, () => {
     test('every look-up answers like a scan of all segments, whatever was merged, removed or cut off; tenants are separate', async () => {
       const property = fc.asyncProperty(steps, async (history) => {
-        const rig = await make();
+        const setup = await make();
         try {
-          const driver = await LedgerDriver.open(rig.documents);
+          const driver = await LedgerDriver.open(setup.documents);
           for (const [step, seed] of history) await run(driver, step, seed);
           // A round that was cut off is written again by the next holder of its logs.
           await driver.write('node-a', numbersFrom(1));
@@ -35,7 +35,7 @@ export function ledgerContract(
           await driver.clock.pass(20_000);
           await checkAll(driver);
         } finally {
-          await rig.stop();
+          await setup.stop();
         }
       });
       await fc.assert(property, { numRuns: runs });

@@ -11,7 +11,7 @@ import { rateLimitsContract } from './rate-limits.ts';
 
 const skip = redisMissing() ?? false;
 
-const rig = (start: () => Promise<{ readonly url: string; stop(): Promise<void> }>) => async () => {
+const setup = (start: () => Promise<{ readonly url: string; stop(): Promise<void> }>) => async () => {
   const server = await start();
   const opened: RedisRateLimits[] = [];
   const prefix = `t${randomBytes(6).toString('hex')}`;
@@ -31,10 +31,10 @@ const rig = (start: () => Promise<{ readonly url: string; stop(): Promise<void> 
   };
 };
 
-rateLimitsContract('Redis', rig(startRedis), { skip });
+rateLimitsContract('Redis', setup(startRedis), { skip });
 rateLimitsContract(
   'Redis Cluster',
-  rig(() => startRedisCluster()),
+  setup(() => startRedisCluster()),
   { skip },
 );
 

@@ -24,16 +24,16 @@ export function rateLimitsContract(
   options: { readonly skip?: string | false } = {},
 ): void {
   describe(`rate limits on ${name}`, { skip: options.skip ?? false, timeout: 300_000 }, () => {
-    let rig: RateLimitsUnderTest | undefined;
+    let setup: RateLimitsUnderTest | undefined;
     const limits = (): RateLimits => {
-      if (rig === undefined) throw new Error('the counters were not started');
-      return rig.limits;
+      if (setup === undefined) throw new Error('the counters were not started');
+      return setup.limits;
     };
     before(async () => {
-      rig = await make();
+      setup = await make();
     });
     after(async () => {
-      await rig?.stop();
+      await setup?.stop();
     });
 
     test('a window holds its limit and not one more, however many ask at once', async () => {
@@ -176,7 +176,7 @@ export function rateLimitsContract(
     test('counts are those of all nodes and outlive a restart', async () => {
       const one = bound(2);
       assert.deepEqual(await limits().take('acme', [one]), taken);
-      const other = await rig?.another();
+      const other = await setup?.another();
       assert.ok(other !== undefined);
       assert.deepEqual(await other.take('acme', [one]), taken);
       assert.equal((await other.take('acme', [one])).taken, false);

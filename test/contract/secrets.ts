@@ -57,7 +57,7 @@ export function secretsContract(
   options: { readonly skip?: string | false } = {},
 ): void {
   describe(`encrypted secrets on ${name}`, { skip: options.skip ?? false, timeout: 300_000 }, () => {
-    let rig: Awaited<ReturnType<typeof make>>;
+    let setup: Awaited<ReturnType<typeof make>>;
     let root: string;
     let keyFile: string;
     const clock = new ManualClock();
@@ -65,11 +65,11 @@ export function secretsContract(
     before(async () => {
       root = await mkdtemp(join(tmpdir(), 'svc-secrets-'));
       keyFile = join(root, 'keys.json');
-      rig = await make();
+      setup = await make();
     });
     after(async () => {
       for (const close of closing) await close();
-      await rig.stop();
+      await setup.stop();
       await rm(root, { recursive: true });
     });
 
@@ -81,7 +81,7 @@ export function secretsContract(
       const audited: object[] = [];
       const audit = (event: object): void => void audited.push(event);
       const warn = (message: string, error: unknown): void => assert.fail(`${message}: ${error}`);
-      const documents = of.documents ?? rig.documents;
+      const documents = of.documents ?? setup.documents;
       const source = new FileKeySource({ path: of.key ?? keyFile, isCopied: true, now: () => clock.now() });
       const secrets = await SecretDocuments.open(documents, () => clock.now());
       const ring = await KeyRing.open({
@@ -150,7 +150,7 @@ export function secretsContract(
     async function everything(): Promise<string> {
       const found: StoredDocument[] = [];
       for (const collection of ['secrets', 'secret_values', 'secret_keys']) {
-        const documents = await rig.documents.collection({ name: collection, unique: [], indexes: [] });
+        const documents = await setup.documents.collection({ name: collection, unique: [], indexes: [] });
         found.push(...(await documents.find({ tenant: null, limit: 1_000 })));
       }
       return JSON.stringify(found);
@@ -182,7 +182,7 @@ export function secretsContract(
       const flaky: Documents = {
         ...{ open: async () => {}, close: async () => {} },
         async collection(spec) {
-          const real = await rig.documents.collection<never>(spec);
+          const real = await setup.documents.collection<never>(spec);
           return new Proxy(real, {
             get(target, key) {
               if (isAway) throw new SvcError('unavailable');
@@ -215,7 +215,7 @@ export function secretsContract(
       const { version, earlier } = await two.store.get(operator, 'busy');
       assert.deepEqual([version, earlier.length], [12, 10]);
       for (const { version: n } of earlier) assert.equal(await one.read('svc-system', `busy@${n}`), byVersion.get(n));
-      const values = await rig.documents.collection({ name: 'secret_values', unique: [], indexes: [['path']] });
+      const values = await setup.documents.collection({ name: 'secret_values', unique: [], indexes: [['path']] });
       assert.equal(
         await values.count({ tenant: 'svc-system', where: { path: 'busy' } }),
         11,
@@ -229,14 +229,14 @@ export function secretsContract(
       await store.put(victim, 'key', 'hunter2', 'any');
       await store.put(victim, 'other', 'of the other', 'any');
       await store.put(admin('thief'), 'key', 'of the thief', 'any');
-      const secrets = await rig.documents.collection<StoredDocument & Row>({
+      const secrets = await setup.documents.collection<StoredDocument & Row>({
         name: 'secrets',
         unique: [],
         indexes: [],
       });
       const stolen = await secrets.get('victim', 'key');
       assert.ok(stolen !== null);
-      const values = await rig.documents.collection<StoredDocument & { sealed: string }>({
+      const values = await setup.documents.collection<StoredDocument & { sealed: string }>({
         ...{ name: 'secret_values', unique: [], indexes: [] },
       });
       const value = await values.get('victim', stolen.current.value_id);

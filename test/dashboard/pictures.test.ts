@@ -16,12 +16,12 @@ const recorded = async () => Outlines.parse(parse(await readFile(OUTLINES, 'utf8
 
 test('pages have the same content as when their pictures were made', { skip: browserMissing() }, async () => {
   await built();
-  await using scene = await PicturedDemo.start();
+  await using setup = await PicturedDemo.start();
   await using browser = await DashboardBrowser.start();
-  await using tab = await browser.open(scene.url);
+  await using tab = await browser.open(setup.url);
   const found: Record<string, string[]> = {};
-  for (const picture of await scene.pages()) {
-    await openPage(tab.page, scene.url, picture);
+  for (const picture of await setup.pages()) {
+    await openPage(tab.page, setup.url, picture);
     found[picture.name] = await outlineOf(tab.page);
   }
   assert.deepEqual(found, await recorded(), 'the pictures of docs/images/dashboard are old: run "npm run pictures"');

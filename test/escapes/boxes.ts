@@ -77,10 +77,10 @@ export const boxRules = (outside: string) =>
 export const BOXES: readonly Escape[] = ATTEMPTS.map(({ title, anyEnd }, at) => ({
   title: `an agent in a container that tries ${title}`,
   kind: 'containers',
-  async attempt({ node, scene, outside }) {
+  async attempt({ node, setup, outside }) {
     const agent = await node.deploy(agentYaml('boxed', BOXED));
     const id = await node.run(agent, inputOf(at));
-    const status = await scene.ended(id);
+    const status = await setup.ended(id);
     if (anyEnd !== true) assert.match(status, new RegExp(HELD));
     assert.deepEqual((await readdir(outside)).sort(), ['secret.txt', 'sub']);
   },

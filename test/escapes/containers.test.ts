@@ -20,7 +20,7 @@ describe('a node with a container engine cannot be escaped by', NEEDS_PODMAN, ()
   for (const row of someOf(BOXES, 9)) test(row.title, (context) => make(row, at, context));
 
   test('no container and no part of one is left afterwards', async () => {
-    const { podman } = at.scene;
+    const { podman } = at.setup;
     assert.ok(podman !== null);
     await waitUntil('all containers are gone', async () => (await podman.docker.listContainers()).length === 0);
     assert.deepEqual(await picture(at.outside), was);

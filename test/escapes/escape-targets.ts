@@ -37,7 +37,7 @@ export interface Said extends Answered {
 
 /** A started node with an agent that has all tools, an attested agent that calls them, and objects that must not be reached. */
 export interface EscapeTargets extends AsyncDisposable {
-  readonly scene: EscapeNode;
+  readonly setup: EscapeNode;
   readonly node: ProductNode;
   /** A directory outside of everything, with `secret.txt`. */
   readonly outside: string;
@@ -95,7 +95,7 @@ export async function escapeTargets({ containers, volumes }: TargetOptions): Pro
   for (const name of ['secret.txt', 'sub/secret.txt']) await writeFile(join(outside, name), `${SENTINEL}\n`);
   const hidden = opened.use(await serve((_, response) => response.end(SENTINEL), '127.0.0.1'));
   const pages = opened.use(await serve((request, response) => page(request, response, hidden.port)));
-  const scene = opened.use(
+  const setup = opened.use(
     await startEscapeNode({
       rules: [WAITING, ...LOOP_RULES, ...boxRules(outside)],
       spec: volumes === undefined ? SPEC : { ...SPEC, storage: { local_host: { mount_point: volumes } } },
@@ -103,17 +103,17 @@ export async function escapeTargets({ containers, volumes }: TargetOptions): Pro
       env: { SVC_TEST_SECRET: NODE_SECRET, AWS_SECRET_ACCESS_KEY: NODE_SECRET },
     }),
   );
-  const { node } = scene;
+  const { node } = setup;
   const rest = opened.use(restDoor(node.url));
   const doors = [rest, opened.use(grpcDoor(await node.process.grpcAddress))];
-  const begin = (manifest: Members) => begun(scene, rest, doors, manifest);
+  const begin = (manifest: Members) => begun(setup, rest, doors, manifest);
   const { executionId, agent, call, raw } = await begin(HANDS);
   const marker = `marker-${randomUUID()}`;
   assert.equal((await call('fs.write', { path: marker, content: '' })).isError, false);
-  const workspace = await found(volumes ?? scene.data, marker);
+  const workspace = await found(volumes ?? setup.data, marker);
   const running = opened.move();
   return {
-    ...{ scene, node, outside, workspace, agent, executionId, pages, hidden, call, raw, begin },
+    ...{ setup, node, outside, workspace, agent, executionId, pages, hidden, call, raw, begin },
     async sh(script) {
       const { isError, said, result } = await call('cmd.run', { command: 'sh', args: ['-c', script] });
       if (isError) throw new Error(said);
@@ -131,8 +131,8 @@ export async function escapeTargets({ containers, volumes }: TargetOptions): Pro
   };
 }
 
-async function begun(scene: EscapeNode, rest: Door, doors: readonly Door[], spec: Members) {
-  const { node } = scene;
+async function begun(setup: EscapeNode, rest: Door, doors: readonly Door[], spec: Members) {
+  const { node } = setup;
   const agent_id = await node.deploy(agentYaml(`agent-${randomUUID().slice(0, 8)}`, spec));
   const executionId = await node.run(agent_id, 'wait');
   await waitUntil('the execution runs', async () => (await node.statusOf(executionId)).status === 'running');

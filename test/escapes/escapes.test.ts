@@ -45,14 +45,14 @@ async function hostOf({ outside, node }: EscapeTargets) {
 }
 
 async function unharmed(at: EscapeTargets, was: Awaited<ReturnType<typeof hostOf>>): Promise<void> {
-  const { node, scene, outside } = at;
+  const { node, setup, outside } = at;
   const { pid } = node.process;
   assert.equal(node.process.crashed, false);
   assert.deepEqual(await picture(outside), was.outside);
   assert.deepEqual(left(), []);
   const servers = (line: string): boolean => line.includes('servers/wild.ts') || /svc-program/.test(line);
   await waitUntil('nothing but MCP servers runs below the node', () => below(pid).every(servers) || null);
-  const volumes = join(scene.data, 'volumes');
+  const volumes = join(setup.data, 'volumes');
   assert.deepEqual(inDirectory(volumes, [pid]), [], 'no process works in a volume');
   assert.deepEqual(listening(pid), was.ports, 'no listener more than before');
   assert.deepEqual(at.hidden.asked, [], 'no request reached what is hidden');
@@ -62,7 +62,7 @@ async function unharmed(at: EscapeTargets, was: Awaited<ReturnType<typeof hostOf
   const { said, isError } = await at.call('cmd.run', { command: 'sh', args: ['-c', 'rm -rf ./* && echo still here'] });
   assert.equal(isError, false, said);
   assert.match(said, /still here/);
-  const disk = await diskMiB(scene.data);
+  const disk = await diskMiB(setup.data);
   assert.ok(disk < MOST_DISK_MIB, `${Math.round(disk)} MiB of disk`);
   assert.equal((await node.call('GET', '/health')).status, 200);
   assert.equal((await at.call('fs.write', { path: 'after.txt', content: 'after' })).isError, false);

@@ -66,9 +66,9 @@ export const LOOP_RULES = WISHES.flatMap(({ name, args, hears }, at) => [
 export const LOOPS: readonly Escape[] = WISHES.map(({ title }, at) => ({
   title: `a model that asks for ${title}`,
   kind: 'loops',
-  async attempt({ node, scene }) {
+  async attempt({ node, setup }) {
     const agent = await node.deploy(agentYaml('wishful', HANDS));
-    const status = await scene.ended(await node.run(agent, inputOf(at)));
+    const status = await setup.ended(await node.run(agent, inputOf(at)));
     assert.match(status, new RegExp(HELD));
   },
 }));

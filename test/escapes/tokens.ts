@@ -11,7 +11,7 @@ const TELL = 'echo "$SVC_ORCHESTRATOR_URL" > url.tmp; mv url.tmp url';
 /** The program of an agent says its token in some way; nothing that can be read afterwards may hold it. */
 const told = (title: string, script: string): Escape => ({
   ...{ title: `a program that tells its token ${title}`, kind: 'tokens' },
-  async attempt({ node, scene }) {
+  async attempt({ node, setup }) {
     const directory = await mkdtemp(join(node.directory, 'told-'));
     const program = join(directory, 'agent.sh');
     await writeFile(program, `#!/bin/sh\n${TELL}\nu=$SVC_ORCHESTRATOR_URL\nt=\${u##*/x/}\n${script}\n`);
@@ -20,11 +20,11 @@ const told = (title: string, script: string): Escape => ({
     const spec = { ...HANDS, runtime, advanced: { bootstrap_path: program } };
     const agent = await node.deploy(agentYaml('teller', spec));
     const id = await node.run(agent, 'wait');
-    const told = join(scene.data, 'volumes', 'svc-system', id, 'url');
+    const told = join(setup.data, 'volumes', 'svc-system', id, 'url');
     const url = await waitUntil('it has told', () => readFile(told, 'utf8').catch(() => null));
     const token = url.trim().split('/x/')[1] ?? '';
     assert.ok(token.length > 20, 'it had one');
-    await scene.ended(id);
+    await setup.ended(id);
     for (const path of ['', '/events?limit=200', '/stream']) {
       const { text } = await node.call('GET', `/v1/executions/${id}${path}`);
       assert.ok(!text.includes(token), `${path}: ${text.slice(0, 300)}`);

@@ -21,29 +21,29 @@ describe('the example of an agent with tools', () => {
   });
 
   describe('on a node and a Podman of its own', NEEDS_PODMAN, () => {
-    let scene: AgentNode;
+    let setup: AgentNode;
     before(async () => {
       const rules = listOf(parse(await read('changelog.script.yaml')).rules);
-      scene = await AgentNode.start({ rules });
+      setup = await AgentNode.start({ rules });
     });
-    after(() => scene?.[Symbol.asyncDispose]());
+    after(() => setup?.[Symbol.asyncDispose]());
 
     for (const name of ['changelog.yaml', 'changelog-in-container.yaml']) {
       test(`${name}: it writes, counts and answers`, async () => {
         // No registry here: the image of the tests has a shell and grep too.
         const manifest = (await read(name)).replace(/image: .+/, `image: ${BUSYBOX}`);
-        const id = await scene.node.run(await scene.node.deploy(manifest), INPUT);
-        const status = await scene.ended(id);
+        const id = await setup.node.run(await setup.node.deploy(manifest), INPUT);
+        const status = await setup.ended(id);
         assert.deepEqual(
           [status.status, status.last_output],
           ['completed', '2 features, 1 fixes'],
           JSON.stringify(status),
         );
         assert.equal(status.tool_calls_executed, 4);
-        const files = await scene.workspace(id);
+        const files = await setup.workspace(id);
         assert.equal(files['/commits.txt'], 'feat: a door\nfix: the handle\nfeat: a window\n');
         assert.match(String(files['/CHANGELOG.md']), /^# Changelog\n\n- a door\n/);
-        const text = JSON.stringify(await scene.events(id));
+        const text = JSON.stringify(await setup.events(id));
         assert.match(text, /I write the titles down\./);
       });
     }

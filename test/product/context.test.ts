@@ -15,7 +15,7 @@ const SECOND = '#!/bin/sh\n[ "$SVC_ITERATION" = 1 ] && exit 1\nprintf %s "$1"\n'
 const PREPARE = 'mkdir -p docs; printf brief > style.md; printf A > docs/a.md; printf B > docs/b.md';
 
 describe('spec.context on a running node', { timeout: 300_000 }, () => {
-  let scene: AgentNode;
+  let setup: AgentNode;
   let server: PageServer;
   let isSilent = false;
   before(async () => {
@@ -23,7 +23,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
       if (isSilent) return;
       response.writeHead(200, { 'content-type': 'text/plain' }).end('pay by Friday');
     }, HOST);
-    scene = await AgentNode.start({
+    setup = await AgentNode.start({
       rules: [{ match: { contains: 'pay by Friday' }, reply: 'it knows the terms' }, { reply: 'it knows nothing' }],
       containers: false,
       programs: { second: SECOND },
@@ -31,7 +31,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
     });
   });
   after(async () => {
-    await scene?.[Symbol.asyncDispose]();
+    await setup?.[Symbol.asyncDispose]();
     await server[Symbol.asyncDispose]();
   });
 
@@ -40,7 +40,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
   const pages = (): number => server.asked.length;
 
   test('files, directories and pages reach the program of a state, and are read once for all iterations', async () => {
-    await scene.deploy('reader', {
+    await setup.deploy('reader', {
       runtime: { isolation: 'process' },
       advanced: { bootstrap_path: 'second' },
       task: { prompt_template: '{{context}}' },
@@ -53,7 +53,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
       ask: { kind: 'Agent', agent: 'reader', input: 'go', transitions: [] },
     };
     const before = pages();
-    const id = await scene.node.runWorkflow(
+    const id = await setup.node.runWorkflow(
       stringify({
         apiVersion: 'svc.dev/v1',
         kind: 'Workflow',
@@ -64,7 +64,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
     const ended = await waitUntil(
       'the run to end',
       async () => {
-        const run = await scene.node.call('GET', `/v1/workflows/executions/${id}`);
+        const run = await setup.node.call('GET', `/v1/workflows/executions/${id}`);
         return run.body.ended_at === null ? undefined : run;
       },
       90_000,
@@ -96,10 +96,10 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
     ],
   ] as const)
     test(`${what} ends the run at once with ${code} and the entry`, async () => {
-      const agent = await scene.deploy('refused', { context: [entry()], security });
-      const id = await scene.node.run(agent, 'go');
-      const { status, iteration_count } = await scene.ended(id);
-      const failed = members((await scene.events(id)).at(-1)?.execution_failed);
+      const agent = await setup.deploy('refused', { context: [entry()], security });
+      const id = await setup.node.run(agent, 'go');
+      const { status, iteration_count } = await setup.ended(id);
+      const failed = members((await setup.events(id)).at(-1)?.execution_failed);
       assert.deepEqual([status, failed.reason, iteration_count], ['failed', code, 0], JSON.stringify(failed));
       assert.match(String(failed.message), message);
     });
@@ -110,17 +110,17 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
     long: ['a node that is killed while it reads reads again, and the run says meanwhile what it waits for'],
   }))
     test(title, async () => {
-      const agent = await scene.deploy('killed', { task: { instruction: 'Answer.' }, context: [url()], security });
+      const agent = await setup.deploy('killed', { task: { instruction: 'Answer.' }, context: [url()], security });
       isSilent = true;
       const before = pages();
-      const id = await scene.node.run(agent, 'go');
+      const id = await setup.node.run(agent, 'go');
       await waitUntil('the page to be asked for', () => pages() > before);
-      const { waiting_for } = await scene.node.statusOf(id);
+      const { waiting_for } = await setup.node.statusOf(id);
       assert.match(JSON.stringify(waiting_for), /the run waits for its context/);
-      await scene.node.process.kill('SIGKILL');
+      await setup.node.process.kill('SIGKILL');
       isSilent = false;
-      await scene.node.spawn();
-      const status = await scene.ended(id);
+      await setup.node.spawn();
+      const status = await setup.ended(id);
       assert.deepEqual([status.status, status.last_output], ['completed', 'it knows the terms']);
     });
 });

@@ -36,22 +36,22 @@ while :; do sleep 0.1; done
 `;
 
 describe('programs in a sandbox, on a running node', { ...(await needsSandbox()), timeout: 300_000 }, () => {
-  let scene: AgentNode;
+  let setup: AgentNode;
   before(async () => {
-    scene = await AgentNode.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });
+    setup = await AgentNode.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });
   });
-  after(() => scene?.[Symbol.asyncDispose]());
+  after(() => setup?.[Symbol.asyncDispose]());
 
   const deploy = (program: string) =>
-    scene.deploy(program, {
+    setup.deploy(program, {
       ...{ runtime: { isolation: 'process' }, advanced: { bootstrap_path: program } },
       // With tools its workspace is a volume, in which the test looks.
       tools: ['fs.*'],
     });
 
   test('sandboxed programs reach the agent calls of the internal address, and not the metrics of the node', async () => {
-    const id = await scene.node.run(await deploy('asker'), 'x');
-    const { last_output: output, ...status } = await scene.ended(id);
+    const id = await setup.node.run(await deploy('asker'), 'x');
+    const { last_output: output, ...status } = await setup.ended(id);
     const said = String(output).trim().split('\n');
     const statusOf = new Map(
       said.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
@@ -61,20 +61,20 @@ describe('programs in a sandbox, on a running node', { ...(await needsSandbox())
       assert.equal(statusOf.get(path), 404, path);
     assert.equal(statusOf.get('POST /v1/dispatch-gateway'), 401);
     assert.equal(statusOf.get('POST /v1/seal/attest'), 400);
-    const { url } = await scene.node.process.internal;
+    const { url } = await setup.node.process.internal;
     assert.equal((await fetch(`${url}/metrics`)).status, 200, 'the operator has them');
   });
 
   test('sandboxed programs end with a node that is killed with -9, and the restarted node works in the same workspace', async () => {
-    const id = await scene.node.run(await deploy('stayer'), 'x');
-    await scene.written(id, 'begun');
+    const id = await setup.node.run(await deploy('stayer'), 'x');
+    await setup.written(id, 'begun');
     const left = () => processesWith(id, new Set());
     // The program, the one that left it, and those around them.
     assert.ok((await left()).length >= 3);
-    await scene.node.process.kill();
+    await setup.node.process.kill();
     await waitUntil('nothing of the program to be left', async () => (await left()).length === 0);
-    await scene.node.spawn();
-    const status = await scene.ended(id);
+    await setup.node.spawn();
+    const status = await setup.ended(id);
     assert.deepEqual(
       [status.status, status.last_output],
       ['completed', 'again\nagain\nfirst\n'],

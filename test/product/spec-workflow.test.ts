@@ -14,14 +14,14 @@ const FIRST_SEED = sample({ normal: 9, long: randomInt(1_000_000) });
 const outputOf = (execution: Execution): unknown => execution.output;
 
 describe('a workflow run against the specification, over REST', { timeout: 300_000 }, () => {
-  let scene: SpecWorkflowNode;
+  let setup: SpecWorkflowNode;
   before(async () => {
-    scene = await SpecWorkflowNode.start();
+    setup = await SpecWorkflowNode.start();
   });
-  after(() => scene[Symbol.asyncDispose]());
+  after(() => setup[Symbol.asyncDispose]());
 
   test('the constants and the caller’s pairs seed the blackboard, the caller wins, and input never changes', async () => {
-    const ended = await scene.run(
+    const ended = await setup.run(
       {
         WRITE: {
           kind: 'System',
@@ -58,7 +58,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       env: { [key]: 'got <{{state.feedback}}>' },
       transitions,
     });
-    const { blackboard } = await scene.run({
+    const { blackboard } = await setup.run({
       FIRST: note('a', [{ target: 'SECOND', feedback: '{{FIRST.status}} & {{execution.id}}' }]),
       SECOND: note('b', [{ target: 'THIRD' }]),
       THIRD: note('c', []),
@@ -83,7 +83,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
     };
     await Promise.all(
       Object.entries(failing).map(async ([code, state]) => {
-        const { status, output, state_outputs } = await scene.run({
+        const { status, output, state_outputs } = await setup.run({
           STEP: { ...state, transitions: BY_STATUS },
           ...ENDS,
         });
@@ -102,9 +102,9 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       ...ENDS,
     });
     const [failed, unmatched, lastFailed] = await Promise.all([
-      scene.run(only('exit 3', 'exit_code_zero')),
-      scene.run(only('true', 'exit_code_non_zero')),
-      scene.run({ STEP: { kind: 'System', command: 'exit 3', transitions: [] } }),
+      setup.run(only('exit 3', 'exit_code_zero')),
+      setup.run(only('true', 'exit_code_non_zero')),
+      setup.run({ STEP: { kind: 'System', command: 'exit 3', transitions: [] } }),
     ]);
     assert.deepEqual([failed.status, failed.reason], ['failed', 'command_failed']);
     assert.deepEqual([unmatched.status, unmatched.reason], ['failed', 'no_transition_matched']);
@@ -134,12 +134,12 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       ...ENDS,
     });
     const [atEdge, below, approved, rejected, strict, above] = await Promise.all([
-      scene.run(panel('score-edge', { condition: 'consensus' })),
-      scene.run(panel('score-edge', { condition: 'consensus', threshold: 0.71 })),
-      scene.run(panel('score-edge', { condition: 'all_approved' })),
-      scene.run(panel('score-edge', { condition: 'any_rejected' })),
-      scene.run(agent(0.7)),
-      scene.run(agent(0.69)),
+      setup.run(panel('score-edge', { condition: 'consensus' })),
+      setup.run(panel('score-edge', { condition: 'consensus', threshold: 0.71 })),
+      setup.run(panel('score-edge', { condition: 'all_approved' })),
+      setup.run(panel('score-edge', { condition: 'any_rejected' })),
+      setup.run(agent(0.7)),
+      setup.run(agent(0.69)),
     ]);
     assert.deepEqual(outputOf(atEdge), { color: 'red', score: '0.7' });
     assert.equal(below.current_state, 'FAILED');
@@ -150,12 +150,12 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
   test('a child’s output is STATE.result, its blackboard result_key, and both ends are events with their names', async () => {
     const name = `child-${randomUUID().slice(0, 8)}`;
     const work = { kind: 'System', command: 'update_blackboard', env: { got: '{{input.n}}' } };
-    await scene.deploy(
+    await setup.deploy(
       { WORK: { ...work, transitions: [{ target: 'END' }] }, END: finalize({ twice: '{{input.n}}{{input.n}}' }) },
       {},
       { name },
     );
-    const ended = await scene.run(
+    const ended = await setup.run(
       {
         CALL: {
           kind: 'Subworkflow',
@@ -176,7 +176,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       { body: { input: { n: 7 } } },
     );
     assert.deepEqual(outputOf(ended), { result: '77', got: '7', left: 'success' });
-    const { events } = await scene.logs(ended.execution_id);
+    const { events } = await setup.logs(ended.execution_id);
     const told = events.filter(({ event_type }) => event_type.startsWith('Subworkflow'));
     assert.deepEqual(
       told.map(({ event_type, payload }) => [event_type, payload.mode ?? payload.result_key]),
@@ -201,23 +201,23 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       },
       ...Object.fromEntries(['LATER', 'YES', 'NO'].map((name) => [name, finalize({ said: '{{human.feedback}}' })])),
     };
-    const workflow = await scene.deploy(states);
+    const workflow = await setup.deploy(states);
     const answered = async (answer: (id: string) => Promise<{ readonly status: number }>): Promise<Execution> => {
-      const id = await scene.start(workflow, { input: { what: 'it' } });
-      await scene.approvalOf(id);
+      const id = await setup.start(workflow, { input: { what: 'it' } });
+      await setup.approvalOf(id);
       assert.equal((await answer(id)).status, 200);
-      return scene.ended(id);
+      return setup.ended(id);
     };
     const signal = (response: string) => (id: string) =>
-      scene.node.json('POST', `/v1/workflows/executions/${id}/signal`, { response });
+      setup.node.json('POST', `/v1/workflows/executions/${id}/signal`, { response });
     const verdict = (verb: string, body: object) => async (id: string) =>
-      scene.node.json('POST', `/v1/human-approvals/${await scene.approvalOf(id)}/${verb}`, body);
+      setup.node.json('POST', `/v1/human-approvals/${await setup.approvalOf(id)}/${verb}`, body);
     const seen = await Promise.all([
       answered(signal('later')),
       answered(signal('yes')),
       answered(verdict('approve', { feedback: 'well done' })),
       answered(verdict('reject', { reason: 'not yet' })),
-      scene.run({ ...states, ASK: { ...states.ASK, timeout: '200ms', default_response: 'false' } }),
+      setup.run({ ...states, ASK: { ...states.ASK, timeout: '200ms', default_response: 'false' } }),
     ]);
     assert.deepEqual(
       seen.map((run) => [run.current_state, run.state_outputs.ASK?.output, Object(run.output).said]),
@@ -244,12 +244,12 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
       },
       DONE: finalize(),
     };
-    const { execution_id } = await scene.run(loop, { spec: { context: { n: '' } } });
-    const first = await scene.logs(execution_id);
+    const { execution_id } = await setup.run(loop, { spec: { context: { n: '' } } });
+    const first = await setup.logs(execution_id);
     assert.deepEqual([first.events.length, first.limit], [50, 50]);
-    const most = await scene.logs(execution_id, '?limit=1000');
+    const most = await setup.logs(execution_id, '?limit=1000');
     assert.deepEqual([most.events.length, most.limit], [200, 200]);
-    const rest = await scene.logs(execution_id, '?limit=200&offset=200');
+    const rest = await setup.logs(execution_id, '?limit=200&offset=200');
     const all = [...most.events, ...rest.events];
     assert.equal(first.total, all.length);
     assert.deepEqual(
@@ -269,7 +269,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
   });
 
   test(`${RANDOM} random workflows end as the interpreter of the document says`, async () => {
-    const send = sendTo(scene.node);
+    const send = sendTo(setup.node);
     await deployAgents(send);
     await checkCases(
       Array.from({ length: RANDOM }, (_case, at) => randomCase(FIRST_SEED + at)),

@@ -43,7 +43,7 @@ const settled = async (): Promise<void> => {
   for (let round = 0; round < 50; round += 1) await new Promise<void>((resume) => setImmediate(resume));
 };
 
-function scene() {
+function setup() {
   const clock = new HandClock();
   const discarded: string[] = [];
   const warnings: string[] = [];
@@ -80,7 +80,7 @@ const A = addressOf('job', 'acme', 'a');
 
 describe('states that commits have replaced', () => {
   it('are deleted after their time, not before, in order', async () => {
-    const { clock, discarded, states, add } = scene();
+    const { clock, discarded, states, add } = setup();
     add('@acme/1');
     await clock.pass(KEPT_MS / 2);
     add('@acme/2');
@@ -94,7 +94,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('stay when the store names them again, as after a failover that lost the commit', async () => {
-    const { clock, discarded, stored, states, add } = scene();
+    const { clock, discarded, stored, states, add } = setup();
     stored.set(A, '@acme/1');
     add('@acme/1');
     await clock.pass(2 * KEPT_MS);
@@ -102,7 +102,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('stay while messages of their actor are handled, whose commit may name them again', async () => {
-    const { clock, discarded, stored, busy, states, add } = scene();
+    const { clock, discarded, stored, busy, states, add } = setup();
     busy.add(A);
     add('@acme/1');
     add('@acme/2');
@@ -115,7 +115,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('stay when the archive names them', async () => {
-    const { clock, discarded, archived, states, add } = scene();
+    const { clock, discarded, archived, states, add } = setup();
     archived.set(A, '@acme/1');
     add('@acme/1');
     await clock.pass(2 * KEPT_MS);
@@ -123,7 +123,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('are tried again while the store is away, each with a warning and never with a failure', async () => {
-    const { clock, discarded, warnings, faults, add } = scene();
+    const { clock, discarded, warnings, faults, add } = setup();
     faults.push(new SvcError('unavailable'), new SvcError('unavailable'));
     add('@acme/1');
     add('@acme/2');
@@ -134,7 +134,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('are given up when one cannot be deleted at all', async () => {
-    const { clock, discarded, warnings, faults, states, add } = scene();
+    const { clock, discarded, warnings, faults, states, add } = setup();
     faults.push(new Error('broken'));
     add('@acme/1');
     add('@acme/2');
@@ -143,7 +143,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('are deleted at a stop, but for those of the last seconds', async () => {
-    const { clock, discarded, states, add } = scene();
+    const { clock, discarded, states, add } = setup();
     add('@acme/1');
     await clock.pass(10_000);
     add('@acme/2');
@@ -154,7 +154,7 @@ describe('states that commits have replaced', () => {
   });
 
   it('take a bounded part of memory, and the number of forgotten ones is reported', async () => {
-    const { clock, discarded, warnings, states, add } = scene();
+    const { clock, discarded, warnings, states, add } = setup();
     for (let n = 0; n < 50_100; n += 1) add(`@acme/${n}`);
     assert.equal(states.size, 50_000);
     await states.stop();

@@ -9,7 +9,7 @@ import { HandClock, settled } from '../support/hand-clock.ts';
 type Caller = Pick<EffectContext, 'effectId' | 'address' | 'fairnessKey' | 'signal' | 'parked'>;
 
 /** Gates on a clock that the test moves, and calls that end as it says. */
-function scene(options: Partial<TargetGatesOptions> = {}) {
+function setup(options: Partial<TargetGatesOptions> = {}) {
   const clock = new HandClock();
   const told: string[] = [];
   const onChange = (target: string, state: string) => void told.push(`${target} ${state}`);
@@ -62,7 +62,7 @@ function scene(options: Partial<TargetGatesOptions> = {}) {
 
 describe('the gate of a target', () => {
   test('the circuit of a target opens after five calls in a row without an answer, and no other circuit does', async () => {
-    const { gates, fail, call, told, begun } = scene();
+    const { gates, fail, call, told, begun } = setup();
     await fail('one', 4);
     await call('one').end('alive');
     await fail('one', 4);
@@ -77,7 +77,7 @@ describe('the gate of a target', () => {
   });
 
   test('a failure that is not the target’s neither opens nor closes the circuit', async () => {
-    const { gates, call, fail } = scene();
+    const { gates, call, fail } = setup();
     for (let n = 0; n < 10; n += 1) await call('one').end('unknown');
     assert.equal(gates.isOpen('one'), false);
     await fail('one', 5);
@@ -85,7 +85,7 @@ describe('the gate of a target', () => {
   });
 
   test('an open circuit lets one call at a time probe, with growing pauses; waiting calls name their target', async () => {
-    const { gates, fail, call, clock, begun } = scene();
+    const { gates, fail, call, clock, begun } = setup();
     await fail('one', 5);
     begun.length = 0;
     const calls = Array.from({ length: 6 }, () => call('one'));
@@ -103,7 +103,7 @@ describe('the gate of a target', () => {
   });
 
   test('a caller that is alone at an open circuit is its probe at once', async () => {
-    const { fail, call, clock, begun } = scene();
+    const { fail, call, clock, begun } = setup();
     await fail('one', 5);
     begun.length = 0;
     const alone = call('one');
@@ -114,7 +114,7 @@ describe('the gate of a target', () => {
   });
 
   test('the first answer closes the circuit, and all calls go on, as many at a time as allowed', async () => {
-    const { gates, fail, call, clock, begun, told } = scene();
+    const { gates, fail, call, clock, begun, told } = setup();
     await fail('one', 5);
     begun.length = 0;
     const calls = Array.from({ length: 6 }, () => call('one'));
@@ -128,7 +128,7 @@ describe('the gate of a target', () => {
   });
 
   test('the calls of a target are shared fairly: a new agent finds one free, and waiting ones take turns', async () => {
-    const { call, begun } = scene({ most: 32 });
+    const { call, begun } = setup({ most: 32 });
     const noisy = Array.from({ length: 40 }, () => call('one', 'noisy'));
     await settled();
     assert.equal(begun.length, 28);
@@ -144,7 +144,7 @@ describe('the gate of a target', () => {
   });
 
   test('a call that is stopped while it waits uses up no turn', async () => {
-    const { call, begun, gates } = scene({ most: 1 });
+    const { call, begun, gates } = setup({ most: 1 });
     const first = call('one');
     const stopped = call('one');
     const last = call('one');
@@ -198,7 +198,7 @@ describe('the gate of a target', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
-        const { call, clock, begun, gates } = scene({ most: 3 });
+        const { call, clock, begun, gates } = setup({ most: 3 });
         const calls: ReturnType<typeof call>[] = [];
         let over = 0;
         const add = (agent: string): void => {

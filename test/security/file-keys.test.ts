@@ -16,7 +16,7 @@ const DATA = Buffer.from('header.payload');
 const DAY_MS = 24 * HOUR_MS;
 const run = promisify(execFile);
 
-async function scene() {
+async function setup() {
   const root = await privateDirectory();
   const directory = join(root.path, 'signing-keys');
   const clock = new ManualClock();
@@ -41,7 +41,7 @@ const modeOf = async (path: string): Promise<number> => (await stat(path)).mode 
 
 describe('signing keys in files', () => {
   it('are made at first use, in a directory and files of their own user only', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     await keys.open();
     assert.deepEqual(await at.files(), []);
@@ -56,7 +56,7 @@ describe('signing keys in files', () => {
   });
 
   it('sign so that the public key of that kid verifies, and the kid is its RFC 7638 thumbprint', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     const { kid, signature } = await keys.sign(DATA);
     const [jwk] = await keys.publicKeys();
@@ -68,14 +68,14 @@ describe('signing keys in files', () => {
   });
 
   it('are the same after a restart', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const { kid } = await at.open().sign(DATA);
     assert.equal((await at.open().sign(DATA)).kid, kid);
     assert.equal((await at.files()).length, 1);
   });
 
   it('rotate: the new one signs at once, the old one counts until its last token has run out and is then removed', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     const old = await keys.sign(DATA);
     await keys.rotate();
@@ -91,7 +91,7 @@ describe('signing keys in files', () => {
   });
 
   it('rotate by themselves when they are old enough', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     const { kid } = await keys.sign(DATA);
     at.clock.advance(89 * DAY_MS);
@@ -103,7 +103,7 @@ describe('signing keys in files', () => {
   });
 
   it('a clock that was set back does not make the new key the older one', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     await keys.sign(DATA);
     at.clock.advance(-2 * MINUTE_MS);
@@ -133,7 +133,7 @@ describe('signing keys in files', () => {
   });
 
   it('one rotation that another process made is taken within a second', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [one, two] = [at.open(), at.open()];
     await one.sign(DATA);
     await two.sign(DATA);
@@ -143,7 +143,7 @@ describe('signing keys in files', () => {
   });
 
   it('of processes that make the first one at once all end with the same usable set', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const program = `
       import { createFileKeys } from ${JSON.stringify(new URL('../../security/keys/file-keys.ts', import.meta.url).href)};
       import { systemClock } from ${JSON.stringify(new URL('../../runtime/clock.ts', import.meta.url).href)};
@@ -169,7 +169,7 @@ describe('signing keys in files', () => {
 describe('a key file that cannot be trusted', () => {
   for (const mode of [0o640, 0o604, 0o660]) {
     it(`mode ${mode.toString(8)} is refused, naming the file`, async () => {
-      await using at = await scene();
+      await using at = await setup();
       await at.open().sign(DATA);
       await chmod(await at.newest(), mode);
       const path = await at.newest();
@@ -181,7 +181,7 @@ describe('a key file that cannot be trusted', () => {
   }
 
   it('a directory that others can look into is refused, naming it', async () => {
-    await using at = await scene();
+    await using at = await setup();
     await mkdir(at.directory, { mode: 0o755 });
     await assert.rejects(at.open().open(), failsAs('invalid_config', /signing-keys: .*0700/));
     await assert.rejects(at.open().sign(DATA), failsAs('invalid_config', /signing-keys: .*0700/));
@@ -204,7 +204,7 @@ describe('a key file that cannot be trusted', () => {
   };
   for (const [title, content] of Object.entries(corrupt)) {
     it(`${title}: the error names the file and shows nothing of it`, async () => {
-      await using at = await scene();
+      await using at = await setup();
       await at.open().sign(DATA);
       const path = await at.newest();
       await writeFile(path, content);
@@ -221,7 +221,7 @@ describe('a key file that cannot be trusted', () => {
   }
 
   it('a file of another name is refused, one of another ending left alone', async () => {
-    await using at = await scene();
+    await using at = await setup();
     await at.open().sign(DATA);
     await writeFile(join(at.directory, 'README'), 'hello');
     await at.open().sign(DATA);
@@ -232,7 +232,7 @@ describe('a key file that cannot be trusted', () => {
 
 describe('spec.signing', () => {
   it('backend file keeps its keys in signing-keys of the data directory', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const resolve = async (reference: string) => reference;
     const keys = createSigningKeys(
       { backend: 'file', rotate_after_days: 90 },

@@ -11,7 +11,7 @@ const INVALID = /^The node token or the signature of its envelope is not valid\.
 const EXPIRED = /^The node token has expired\.$/;
 const PAYLOAD = Buffer.from([10, 4, 1, 2, 3, 4]);
 
-async function scene() {
+async function setup() {
   const at = await fleet();
   const { tokens } = at.controller();
   const pair = nodePair();
@@ -24,13 +24,13 @@ async function scene() {
 
 describe('a node envelope', () => {
   it('of a good token and signature says who sent it', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const node = await at.open(at.good);
     assert.deepEqual([node.nodeId, node.role], ['node-1', 'HYBRID']);
   });
 
   it('may hold an empty payload, which must be signed too', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const empty = new Uint8Array();
     await at.open(sealNodeEnvelope(at.token, at.pair.privateKey, empty));
     await assert.rejects(at.open({ ...at.good, payload: empty }), failsAs('unauthenticated', INVALID));
@@ -39,7 +39,7 @@ describe('a node envelope', () => {
   });
 
   it('without a token in both places is refused as missing', async () => {
-    await using at = await scene();
+    await using at = await setup();
     await assert.rejects(openNodeEnvelope(at, undefined, at.good), failsAs('unauthenticated', MISSING));
     for (const header of ['', 'Bearer', 'Bearer ', `Basic ${at.token}`, at.token]) {
       await assert.rejects(at.open(at.good, header), failsAs('unauthenticated', MISSING));
@@ -48,7 +48,7 @@ describe('a node envelope', () => {
   });
 
   it('with two good tokens that are not the same one is refused', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const other = nodePair();
     const two = await at.tokens.issue({ nodeId: 'node-2', role: 'WORKER', publicKeyPem: other.publicKeyPem });
     await assert.rejects(at.open(at.good, `Bearer ${two.token}`), failsAs('unauthenticated', INVALID));
@@ -56,13 +56,13 @@ describe('a node envelope', () => {
   });
 
   it('with the token of another node, signed by the own key, is refused', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const thief = sealNodeEnvelope(at.token, nodePair().privateKey, PAYLOAD);
     await assert.rejects(at.open(thief), failsAs('unauthenticated', INVALID));
   });
 
   it('whose payload or signature was changed in any bit is refused', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const flipped = (bytes: Uint8Array, bit: number) => {
       const copy = Buffer.from(bytes);
       const index = (bit >> 3) % copy.length;
@@ -84,13 +84,13 @@ describe('a node envelope', () => {
   });
 
   it('that signs the token instead of the payload is refused', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const signature = sign(null, Buffer.from(at.token), at.pair.privateKey);
     await assert.rejects(at.open({ ...at.good, signature }), failsAs('unauthenticated', INVALID));
   });
 
   it('ends with its token', async () => {
-    await using at = await scene();
+    await using at = await setup();
     at.clock.advance(HOUR_MS + 6_000);
     await assert.rejects(at.open(at.good), failsAs('unauthenticated', EXPIRED));
   });

@@ -21,7 +21,7 @@ const because = (reason: string) => (error: unknown) => {
   return true;
 };
 
-async function scene() {
+async function setup() {
   const at = await fleet();
   const { clock, sqlite: documents } = at;
   const receiver = async (node = 'ctl-1', required = false) =>
@@ -41,7 +41,7 @@ async function scene() {
 
 describe('a proof of a call between nodes', () => {
   it('is good for the call it was made for, once', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [guard, worker] = [await at.receiver(), at.sender('w')];
     const proof = await at.prove(guard, worker);
     await guard.check(worker.identity, CALL, proof);
@@ -60,7 +60,7 @@ describe('a proof of a call between nodes', () => {
   ];
   for (const [reason, changed] of changes) {
     it(`is refused as ${reason} for a call that differs in it`, async () => {
-      await using at = await scene();
+      await using at = await setup();
       const [guard, worker] = [await at.receiver(), at.sender('w')];
       const proof = await at.prove(guard, worker);
       await assert.rejects(guard.check(worker.identity, { ...CALL, ...changed }, proof), because(reason));
@@ -69,7 +69,7 @@ describe('a proof of a call between nodes', () => {
   }
 
   it('is refused by another node, and by the same node after a restart', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const worker = at.sender('w');
     const guard = await at.receiver();
     const proof = await at.prove(guard, worker);
@@ -83,7 +83,7 @@ describe('a proof of a call between nodes', () => {
   });
 
   it('is refused outside of its window, before and after', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [guard, worker] = [await at.receiver(), at.sender('w')];
     for (const aheadMs of [WINDOW_MS + 1, -WINDOW_MS - 1]) {
       const proof = await at.prove(guard, worker, CALL, aheadMs);
@@ -98,7 +98,7 @@ describe('a proof of a call between nodes', () => {
   });
 
   it('of another key, or what is no proof at all, is refused', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [guard, worker, thief] = [await at.receiver(), at.sender('w'), at.sender('w')];
     const proof = await at.prove(guard, worker);
     // The same words, signed by the right key, as something else.
@@ -116,7 +116,7 @@ describe('a proof of a call between nodes', () => {
 
 describe('a node that has sent a proof', () => {
   it('is refused without one from then on, by every controller and after a restart', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [first, second, worker, old] = [
       await at.receiver('ctl-1'),
       await at.receiver('ctl-2'),
@@ -132,7 +132,7 @@ describe('a node that has sent a proof', () => {
   });
 
   it('may have a new key with a newer token only', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [guard, before] = [await at.receiver(), at.sender('w')];
     const after = at.sender('w', before.identity.expiresAt + 1_000);
     await guard.check(before.identity, CALL, await at.prove(guard, before));
@@ -142,7 +142,7 @@ describe('a node that has sent a proof', () => {
   });
 
   it('is forgotten when an operator removes it', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [guard, worker] = [await at.receiver(), at.sender('w')];
     await guard.check(worker.identity, CALL, await at.prove(guard, worker));
     await (await openPins({ documents: at.sqlite, clock: at.clock })).forget('w');
@@ -150,7 +150,7 @@ describe('a node that has sent a proof', () => {
   });
 
   it('is not pinned by a proof that was refused', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const [guard, worker] = [await at.receiver(), at.sender('w')];
     const stale = await at.prove(guard, worker, CALL, -WINDOW_MS - 1);
     await assert.rejects(guard.check(worker.identity, CALL, stale), because('proof_time'));
@@ -159,7 +159,7 @@ describe('a node that has sent a proof', () => {
 });
 
 it('require_proof refuses every call without one', async () => {
-  await using at = await scene();
+  await using at = await setup();
   const [guard, worker] = [await at.receiver('ctl-1', true), at.sender('w')];
   await assert.rejects(guard.check(worker.identity, CALL, undefined), because('proof_required'));
   await guard.check(worker.identity, CALL, await at.prove(guard, worker));
@@ -167,7 +167,7 @@ it('require_proof refuses every call without one', async () => {
 
 describe('nonces', () => {
   it('are remembered for their window and forgotten after two', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const nonces = new Nonces({ clock: at.clock, windowMs: 60_000 });
     at.clock.advance(45_000);
     assert.deepEqual([nonces.note('w', 'a'), nonces.note('x', 'a')], ['new', 'new']);
@@ -181,7 +181,7 @@ describe('nonces', () => {
   });
 
   it('of one node take no room of others, and are refused rather than forgotten', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const nonces = new Nonces({ clock: at.clock, windowMs: 60_000, mostPerNode: 3, most: 5 });
     const noted = ['1', '2', '3', '4'].map((nonce) => nonces.note('busy', nonce));
     assert.deepEqual(noted, ['new', 'new', 'new', 'full']);

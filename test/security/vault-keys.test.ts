@@ -14,7 +14,7 @@ const KEY = 'svc-node-token';
 const DAY_MS = 24 * HOUR_MS;
 type Vault = NonNullable<SigningSettings['vault']>;
 
-async function scene(by: 'token' | 'approle' = 'token') {
+async function setup(by: 'token' | 'approle' = 'token') {
   const clock = new ManualClock();
   const server = new VaultServer(clock);
   await server.listen();
@@ -60,7 +60,7 @@ async function failureOf(call: Promise<unknown>, secrets: readonly string[]): Pr
 describe('signing keys in a transit engine', () => {
   for (const by of ['token', 'approle'] as const) {
     it(`by ${by}: sign so that the public key of that kid verifies; the kid is its thumbprint`, async () => {
-      await using at = await scene(by);
+      await using at = await setup(by);
       const keys = at.open();
       await keys.open();
       const { kid, signature } = await keys.sign(DATA);
@@ -74,7 +74,7 @@ describe('signing keys in a transit engine', () => {
   }
 
   it('a missing key is made as rsa-2048; one that is there is used', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     const { kid } = await keys.sign(DATA);
     assert.deepEqual(
@@ -87,7 +87,7 @@ describe('signing keys in a transit engine', () => {
   });
 
   it('the namespace is sent with every call, the login too', async () => {
-    await using at = await scene('approle');
+    await using at = await setup('approle');
     at.server.namespace = 'teams/fleet';
     const keys = at.open({ namespace: 'teams/fleet' });
     await keys.sign(DATA);
@@ -96,7 +96,7 @@ describe('signing keys in a transit engine', () => {
   });
 
   it('rotate: the new version signs, the old one counts until its last token has run out', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     const old = await keys.sign(DATA);
     await keys.rotate();
@@ -109,7 +109,7 @@ describe('signing keys in a transit engine', () => {
   });
 
   it('rotate by age; where the policy refuses that the last version goes on, and it is said', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     const first = await keys.sign(DATA);
     at.clock.advance(91 * DAY_MS);
@@ -123,7 +123,7 @@ describe('signing keys in a transit engine', () => {
   });
 
   it('a rotation by another process is used from the next signature on, and node tokens name the key that signed', async () => {
-    await using at = await scene();
+    await using at = await setup();
     await using nodes = await fleet();
     const keys = at.open();
     const one = nodes.controller({ keys });
@@ -141,7 +141,7 @@ describe('signing keys in a transit engine', () => {
 
 describe('a key service that does not do as it should', () => {
   it('an expired token of the AppRole causes one login, however many calls notice it', async () => {
-    await using at = await scene('approle');
+    await using at = await setup('approle');
     const keys = at.open();
     await keys.sign(DATA);
     assert.equal(at.server.logins, 1);
@@ -152,7 +152,7 @@ describe('a key service that does not do as it should', () => {
   });
 
   it('a fixed token that is refused is invalid_config; with a new value in its place it works without a restart', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     at.secrets['env:TOKEN'] = 'hvs.old-and-secret';
     const error = await failureOf(keys.open(), ['hvs.old-and-secret']);
@@ -163,7 +163,7 @@ describe('a key service that does not do as it should', () => {
   });
 
   it('one lost connection is tried once more, two are unavailable', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     await keys.sign(DATA);
     at.server.cuts = 1;
@@ -175,7 +175,7 @@ describe('a key service that does not do as it should', () => {
   });
 
   it('a key of another kind and a mount that is none are invalid_config', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open({ mount: 'elsewhere' });
     failsAs('invalid_config', /spec\.signing\.vault\.mount/)(await failureOf(keys.open(), at.server.secrets));
     at.server.keyType = 'ecdsa-p256';
@@ -188,7 +188,7 @@ describe('a key service that does not do as it should', () => {
   });
 
   it('an AppRole that is refused is unavailable', async () => {
-    await using at = await scene('approle');
+    await using at = await setup('approle');
     at.secrets['env:SECRET_ID'] = 'wrong-but-secret';
     const keys = at.open();
     failsAs('unavailable', /login \(400\)/)(await failureOf(keys.open(), ['wrong-but-secret']));
@@ -217,7 +217,7 @@ describe('a key service that does not do as it should', () => {
   for (const [title, faultOf] of Object.entries(faults)) {
     for (const by of ['token', 'approle'] as const) {
       it(`${title}, by ${by}: a clear error without any secret`, async () => {
-        await using at = await scene(by);
+        await using at = await setup(by);
         const fresh = at.open();
         const open = at.open();
         await open.sign(DATA);
@@ -236,7 +236,7 @@ describe('a key service that does not do as it should', () => {
   }
 
   it('that never answers is given up after its time limit', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open();
     await keys.sign(DATA);
     at.server.fault = () => {};
@@ -245,7 +245,7 @@ describe('a key service that does not do as it should', () => {
   });
 
   it('that is not there is unavailable', async () => {
-    await using at = await scene();
+    await using at = await setup();
     const keys = at.open({ address: 'http://127.0.0.1:1' });
     failsAs('unavailable', /does not answer \(ECONNREFUSED\)/)(await failureOf(keys.sign(DATA), at.server.secrets));
     await keys.close();

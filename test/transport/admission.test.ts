@@ -9,7 +9,7 @@ import { HandClock } from '../support/hand-clock.ts';
 const LIMITS = { starts_in_flight: 4, start_wait_ms: 1_000 };
 const BURST = { starts_in_flight: 600, start_wait_ms: 1_000 };
 
-function scene(limits: AdmissionLimits = LIMITS) {
+function setup(limits: AdmissionLimits = LIMITS) {
   const clock = new HandClock();
   const told: boolean[] = [];
   const admission = new Admission({
@@ -54,7 +54,7 @@ function refusalOf(admission: Admission): SvcError {
 
 describe('admission of starts', () => {
   test('a fixed number of starts is always accepted, however slow they are; one more is overloaded with a time to retry', async () => {
-    const { admission, offer, clock } = scene();
+    const { admission, offer, clock } = setup();
     assert.equal(offer(10), 4);
     await clock.pass(60_000);
     const refusal = refusalOf(admission);
@@ -64,7 +64,7 @@ describe('admission of starts', () => {
   });
 
   test('refused callers get different times to retry, one to four seconds', () => {
-    const { admission, offer } = scene();
+    const { admission, offer } = setup();
     offer(4);
     const times = Array.from({ length: 200 }, () => refusalOf(admission).retryAfterMs ?? 0);
     assert.ok(times.every((time) => time >= 1_000 && time <= 4_000));
@@ -72,7 +72,7 @@ describe('admission of starts', () => {
   });
 
   test('more starts are accepted as long as their wait stays within the limit at the current rate', async () => {
-    const { offer, end, clock, admission, waiting } = scene();
+    const { offer, end, clock, admission, waiting } = setup();
     // 100 end in a second.
     for (let n = 0; n < 1_000; n += 1) {
       offer(1);
@@ -92,7 +92,7 @@ describe('admission of starts', () => {
   });
 
   test('many starts may come at once; while they last, only starts with a short enough wait are accepted', async () => {
-    const { offer, end, clock, admission, waiting } = scene(BURST);
+    const { offer, end, clock, admission, waiting } = setup(BURST);
     assert.equal(offer(2_000), 600);
     // 100 end in a second, and clients that were refused come again and again.
     for (let n = 0; n < 2_000; n += 1) {
@@ -109,14 +109,14 @@ describe('admission of starts', () => {
   });
 
   test('starts that are slow by themselves do not queue while there are few of them', async () => {
-    const { offer, clock, admission } = scene(BURST);
+    const { offer, clock, admission } = setup(BURST);
     offer(16);
     await clock.pass(60_000);
     assert.equal(admission.counts.limit, 600);
   });
 
   test('the duration of a start while few run is not counted as waiting: slow stores do not shrink admission', async () => {
-    const { offer, end, clock, waiting } = scene(BURST);
+    const { offer, end, clock, waiting } = setup(BURST);
     // Each takes two seconds, however many are under way; clients come again and again.
     const ends: number[] = [];
     for (let tick = 0; tick < 600; tick += 1) {
@@ -129,7 +129,7 @@ describe('admission of starts', () => {
   });
 
   test('a start that ends twice is counted once', () => {
-    const { admission } = scene();
+    const { admission } = setup();
     const ended = admission.enter();
     admission.enter();
     ended();
@@ -138,7 +138,7 @@ describe('admission of starts', () => {
   });
 
   test('the log says when refusals begin, and once after five seconds without a refusal', async () => {
-    const { offer, end, clock, told } = scene();
+    const { offer, end, clock, told } = setup();
     offer(5);
     await clock.pass(500);
     assert.deepEqual(told, [true]);
@@ -154,7 +154,7 @@ describe('admission of starts', () => {
     const step = fc.record({ comes: fc.nat(40), ends: fc.nat(40), passesMs: fc.integer({ min: 1, max: 2_000 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-        const { admission, offer, end, clock, waiting } = scene();
+        const { admission, offer, end, clock, waiting } = setup();
         for (const { comes, ends, passesMs } of steps) {
           const { limit } = admission.counts;
           const room = Math.max(0, limit - waiting.length);

@@ -20,13 +20,13 @@ const missing = browserMissing();
 if (missing !== false) throw new Error(missing);
 await built();
 await mkdir(IMAGES, { recursive: true });
-await using scene = await PicturedDemo.start();
+await using setup = await PicturedDemo.start();
 await using browser = await DashboardBrowser.start();
-await using tab = await browser.open(scene.url, { ...LOOK, deviceScaleFactor: PIXELS_A_POINT });
+await using tab = await browser.open(setup.url, { ...LOOK, deviceScaleFactor: PIXELS_A_POINT });
 const outlines: Record<string, readonly string[]> = {};
-for (const picture of await scene.pages()) {
+for (const picture of await setup.pages()) {
   await tab.page.setViewportSize({ width: WIDTH_PX, height: picture.heightPx ?? HEIGHT_PX });
-  await openPage(tab.page, scene.url, picture);
+  await openPage(tab.page, setup.url, picture);
   outlines[picture.name] = await outlineOf(tab.page);
   const session = await tab.page.context().newCDPSession(tab.page);
   const { data } = Captured.parse(

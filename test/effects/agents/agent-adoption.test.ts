@@ -22,15 +22,15 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
   after(async () => {
     await at[Symbol.asyncDispose]();
   });
-  const container = (effectId: string) => at.bench.podman.docker.getContainer(`svc-${effectId}`);
+  const container = (effectId: string) => at.setup.podman.docker.getContainer(`svc-${effectId}`);
 
   test('after kill -9 another node adopts the agent in the middle of its run, and no command runs again', async () => {
     const effectId = randomUUID();
-    const documentsAt = join(at.bench.podman.directory, 'node-b');
-    const volume = at.bench.volume(EXECUTION);
+    const documentsAt = join(at.setup.podman.directory, 'node-b');
+    const volume = at.setup.volume(EXECUTION);
     await mkdir(volume, { recursive: true });
-    const boxesOfB = join(at.bench.podman.directory, 'boxes-b');
-    const args = [at.bench.podman.socketPath, documentsAt, boxesOfB, effectId, volume];
+    const boxesOfB = join(at.setup.podman.directory, 'boxes-b');
+    const args = [at.setup.podman.socketPath, documentsAt, boxesOfB, effectId, volume];
     const node = fork(NODE, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     // Its loop has the result of the command and has not answered.
     await once(node, 'message');

@@ -66,7 +66,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.equal(asked[2]?.request.stdout, 'kept\n');
     assert.equal(progress.length, 1, 'its chunks are the loop’s, not its own');
     assert.match(containerOf(progress), /^[0-9a-f]{64}$/);
-    assert.equal(await readFile(join(at.bench.volume(EXECUTION), 'file'), 'utf8'), 'kept\n');
+    assert.equal(await readFile(join(at.setup.volume(EXECUTION), 'file'), 'utf8'), 'kept\n');
     assert.deepEqual(await readdir(at.boxes), [], 'its exchange is gone');
   });
 
@@ -155,11 +155,11 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
       (error: unknown) => error,
     );
     await waitUntil('the agent asks', () => made.asked.length > 0);
-    at.bench.unwanted.add(effectId);
+    at.setup.unwanted.add(effectId);
     stop.abort(new SvcError('cancelled'));
     const error = await running;
     assert.ok(error instanceof SvcError && error.code === 'cancelled', String(error));
-    await assert.rejects(at.bench.podman.docker.getContainer(`svc-${effectId}`).inspect(), { statusCode: 404 });
+    await assert.rejects(at.setup.podman.docker.getContainer(`svc-${effectId}`).inspect(), { statusCode: 404 });
     assert.deepEqual(await readdir(at.boxes), []);
   });
 
@@ -167,7 +167,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     const effectId = randomUUID();
     const made = loop([]);
     const progress = async () => {
-      at.bench.unwanted.add(effectId);
+      at.setup.unwanted.add(effectId);
       return false;
     };
     await assert.rejects(
@@ -175,7 +175,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
       (error) => error instanceof SvcError && error.code === 'cancelled',
     );
     assert.deepEqual(made.asked, []);
-    await assert.rejects(at.bench.podman.docker.getContainer(`svc-${effectId}`).inspect(), { statusCode: 404 });
+    await assert.rejects(at.setup.podman.docker.getContainer(`svc-${effectId}`).inspect(), { statusCode: 404 });
   });
 
   test('an error of the loop ends the bootstrap with exit code 1 and the message of the gateway', async () => {
@@ -217,7 +217,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
       const parts = { ...at.parts(loop([]).gateway, { onEnd: ({ effectId: id }) => void ended.push(id) }), keep };
       await runAgent(parts, { ...own, env }, { effectId });
       assert.deepEqual(ended, keep ? [] : [effectId]);
-      const { Config } = await at.bench.podman.docker.getContainer(`svc-${effectId}`).inspect();
+      const { Config } = await at.setup.podman.docker.getContainer(`svc-${effectId}`).inspect();
       assert.equal(Config.Labels['dev.svc.keep'], keep ? 'true' : undefined);
     }
   });

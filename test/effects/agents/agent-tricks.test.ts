@@ -101,7 +101,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     const own = await at.own('b() { b | b & }; b 2>/dev/null; sleep 1; echo over');
     const { result } = await at.run([], { ...own, limits: { timeout_ms: 15_000 } });
     assert.ok(result.exit_code !== 0 || result.stdout.includes('over'));
-    assert.deepEqual((await at.bench.podman.docker.listContainers()).length, 0);
+    assert.deepEqual((await at.setup.podman.docker.listContainers()).length, 0);
   });
 
   test('an agent has no network, no capability and no new privileges, and sees no device of the host', async () => {
@@ -121,7 +121,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
       const effectId = randomUUID();
       const parts = { ...at.parts(loop([]).gateway), network: 'host' };
       await runAgent(parts, { ...(await at.own('true')), network }, { effectId });
-      const { HostConfig } = await at.bench.podman.docker.getContainer(`svc-${effectId}`).inspect();
+      const { HostConfig } = await at.setup.podman.docker.getContainer(`svc-${effectId}`).inspect();
       assert.equal(HostConfig.NetworkMode, network === 'open' ? 'host' : 'none');
     }
   });

@@ -114,7 +114,7 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
 }
 
 export interface AgentUnderTest extends AsyncDisposable {
-  readonly bench: PodmanUnderTest;
+  readonly setup: PodmanUnderTest;
   readonly boxes: string;
   parts(gateway: DispatchApi, more?: Partial<ContainerParts>): AgentContainerParts;
   /** Runs an agent in front of a script; answers what the loop was asked too. */
@@ -128,12 +128,12 @@ export interface AgentUnderTest extends AsyncDisposable {
 }
 
 export async function agentUnderTest(): Promise<AgentUnderTest> {
-  const bench = await podmanUnderTest();
-  const boxes = join(bench.podman.directory, 'boxes');
+  const setup = await podmanUnderTest();
+  const boxes = join(setup.podman.directory, 'boxes');
   const parts = (gateway: DispatchApi, more: Partial<ContainerParts> = {}) =>
-    agentParts({ ...bench.parts, ...more }, boxes, gateway);
+    agentParts({ ...setup.parts, ...more }, boxes, gateway);
   return {
-    bench,
+    setup,
     boxes,
     parts,
     async run(script, asked, told) {
@@ -142,15 +142,15 @@ export async function agentUnderTest(): Promise<AgentUnderTest> {
     },
     async own(script) {
       const id = randomUUID();
-      await mkdir(bench.volume(id), { recursive: true });
-      await chown(bench.volume(id), 1_000, 1_000);
-      await writeFile(join(bench.volume(id), 'boot'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      await mkdir(setup.volume(id), { recursive: true });
+      await chown(setup.volume(id), 1_000, 1_000);
+      await writeFile(join(setup.volume(id), 'boot'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
       return {
         bootstrap_path: '/workspace/boot',
         stream: true,
         mounts: [{ volume_id: id, mount_path: '/workspace' }],
       };
     },
-    [Symbol.asyncDispose]: () => bench[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => setup[Symbol.asyncDispose](),
   };
 }

@@ -20,7 +20,7 @@ const generate = (prompt: string): Record<string, unknown> => ({
 });
 
 /** An exchange and, on request, its relay; the test plays the container. */
-async function scene(answer: (request: GatewayRequest) => GatewayAnswer | Promise<GatewayAnswer>) {
+async function setup(answer: (request: GatewayRequest) => GatewayAnswer | Promise<GatewayAnswer>) {
   const exchange = await privateDirectory();
   await prepareExchange(exchange.path);
   const handled: GatewayRequest[] = [];
@@ -61,7 +61,7 @@ async function scene(answer: (request: GatewayRequest) => GatewayAnswer | Promis
 
 describe('the file exchange of a container', () => {
   test('answers requests one after the other, in the form each came in', async () => {
-    await using exchange = await scene((request) =>
+    await using exchange = await setup((request) =>
       request.type === 'generate' ? dispatch('git', ['status']) : final(`${request.stdout}!`),
     );
     const relay = exchange.relay();
@@ -78,7 +78,7 @@ describe('the file exchange of a container', () => {
   });
 
   test('answers an error as one, says nothing of a bug, and goes on', async () => {
-    await using exchange = await scene((request) => {
+    await using exchange = await setup((request) => {
       if (request.type === 'generate' && request.prompt === 'bug') throw new Error('password is swordfish');
       throw new SvcError('unavailable', 'moving', { retryAfterMs: 2_500 });
     });
@@ -101,7 +101,7 @@ describe('the file exchange of a container', () => {
   test('a relay that starts later answers the requests without an answer, and none twice', async () => {
     const never = new Promise<GatewayAnswer>(() => {});
     let isFirst = true;
-    await using exchange = await scene((request) => {
+    await using exchange = await setup((request) => {
       if (request.type !== 'generate') throw new Error('not sent');
       if (request.prompt === 'two' && isFirst) {
         isFirst = false;
@@ -126,7 +126,7 @@ describe('the file exchange of a container', () => {
   });
 
   test('a relay that is stopped leaves its request to the next one', async () => {
-    await using exchange = await scene(() => final('answered'));
+    await using exchange = await setup(() => final('answered'));
     const waiting: GatewayHandler = (_request, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
     const ending = new AbortController();
@@ -142,7 +142,7 @@ describe('the file exchange of a container', () => {
   });
 
   test('keeps one exchange at most, however many requests the agent sends', async () => {
-    await using exchange = await scene(() => final('y'));
+    await using exchange = await setup(() => final('y'));
     const relay = exchange.relay({ maxRequests: 20 });
     for (let number = 1; number <= 20; number += 1) {
       await exchange.send(number, JSON.stringify(generate(String(number))));
@@ -161,7 +161,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
 
   test('gets no data through links, pipes, sockets, devices, directories and huge files', async () => {
     await using elsewhere = await privateDirectory();
-    await using exchange = await scene(() => final('taken'));
+    await using exchange = await setup(() => final('taken'));
     const secret = join(elsewhere.path, 'secret');
     await writeFile(secret, JSON.stringify(generate(SECRET)));
     const at = (number: number): string => join(exchange.out, `${number}.request`);
@@ -218,7 +218,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
 
   test('cannot make the node write elsewhere, even where it may change the whole exchange', async () => {
     await using elsewhere = await privateDirectory();
-    await using exchange = await scene(() => final('mine'));
+    await using exchange = await setup(() => final('mine'));
     const relay = exchange.relay();
     await exchange.send(1, JSON.stringify(generate('x')));
     await exchange.answerOf(1);
@@ -247,7 +247,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
 
   test('swapping a request for a link while it is read reveals no data', async () => {
     await using elsewhere = await privateDirectory();
-    await using exchange = await scene((request) => final(request.type === 'generate' ? request.prompt : ''));
+    await using exchange = await setup((request) => final(request.type === 'generate' ? request.prompt : ''));
     const secret = join(elsewhere.path, 'secret');
     await writeFile(secret, JSON.stringify(generate(SECRET)));
     await writeFile(join(exchange.out, 'good'), JSON.stringify(generate('fine')));
@@ -266,7 +266,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
   });
 
   test('that floods its directory with files is still served, and the node stays awake', async () => {
-    await using exchange = await scene(() => final('served'));
+    await using exchange = await setup(() => final('served'));
     const flood = 'i=0; while [ $i -lt 4000 ]; do : >"f$i"; i=$((i + 1)); done';
     execFileSync('sh', ['-c', flood], { cwd: exchange.out });
     const relay = exchange.relay();
@@ -283,7 +283,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     const quota = { bytes: 1024 * 1024, entries: 50, everyMs: 20 };
     const fill = 'mkdir -p a/b; head -c 2097152 /dev/zero > a/b/big';
     for (const mess of [fill, 'mkdir d; i=0; while [ $i -lt 60 ]; do : >"d/$i"; i=$((i + 1)); done']) {
-      await using exchange = await scene(() => final('never'));
+      await using exchange = await setup(() => final('never'));
       const taken = Promise.withResolvers<void>();
       const handle: GatewayHandler = (_request, signal) => {
         taken.resolve();

@@ -49,7 +49,7 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
   /** A workspace with an executable `check.sh`. */
   async function workspace(text: string, mode = 0o755): Promise<string> {
     const id = randomUUID();
-    const directory = at.bench.volume(id);
+    const directory = at.setup.volume(id);
     await mkdir(directory, { recursive: true });
     await chown(directory, 1_000, 1_000);
     await writeFile(join(directory, 'check.sh'), `#!/bin/sh\n${text}\n`, { mode });
@@ -91,7 +91,7 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
     assert.equal(end.exit_code, 3);
     assert.match(end.output, /^\/workspace\n1000\nlo\n0\ntouch: /);
     assert.ok(!end.output.includes(TOKEN));
-    assert.equal(await readFile(join(at.bench.volume(id), 'given'), 'utf8'), input);
+    assert.equal(await readFile(join(at.setup.volume(id), 'given'), 'utf8'), input);
     assert.deepEqual(await readdir(at.boxes), [], 'what it was given is gone');
   });
 
@@ -133,7 +133,7 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
   test('the deny list of the security context applies before a container is made', async () => {
     const id = await workspace('touch /workspace/ran');
     await assert.rejects(run(id, { context: 'denying' }), { code: 'forbidden', message: /^ToolExplicitlyDenied/ });
-    assert.deepEqual(await readdir(at.bench.volume(id)), ['check.sh']);
+    assert.deepEqual(await readdir(at.setup.volume(id)), ['check.sh']);
   });
 
   test('another attempt adopts the running container, and the script runs once', async () => {
@@ -141,12 +141,12 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
     const effectId = randomUUID();
     const lost = new AbortController();
     const first = run(id, { input: 'once', told: { effectId, signal: lost.signal } }).catch((error: unknown) => error);
-    const runs = join(at.bench.volume(id), 'runs');
+    const runs = join(at.setup.volume(id), 'runs');
     await waitUntil('the script to run', async () => (await readFile(runs, 'utf8').catch(() => '')) === 'once');
     lost.abort(new SvcError('lease_lost'));
     assert.ok((await first) instanceof SvcError);
     const second = run(id, { input: 'once', told: { effectId, attempt: 2 } });
-    await writeFile(join(at.bench.volume(id), 'go'), '');
+    await writeFile(join(at.setup.volume(id), 'go'), '');
     const end = await second;
     assert.deepEqual(end.status === 'ended' && [end.exit_code, end.output], [4, 'went']);
     assert.equal(await readFile(runs, 'utf8'), 'once');

@@ -14,18 +14,18 @@ import { alive, recorded } from '../../support/program-under-test.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { MiB, RUN, type VolumesUnderTest, volumesUnderTest } from '../volumes/volumes-under-test.ts';
 
-let bench: VolumesUnderTest;
+let setup: VolumesUnderTest;
 let workspaces: string;
 
 before(async () => {
-  bench = await volumesUnderTest();
-  workspaces = join(bench.directory, 'workspaces');
+  setup = await volumesUnderTest();
+  workspaces = join(setup.directory, 'workspaces');
 });
-after(async () => bench[Symbol.asyncDispose]());
+after(async () => setup[Symbol.asyncDispose]());
 
 const runner = (view: WorkspaceView | null = null) =>
   createCommandRunner({
-    ...{ volumes: bench.volumes, files: bench.volumes.files, workspaces, view, killGraceMs: 300 },
+    ...{ volumes: setup.volumes, files: setup.volumes.files, workspaces, view, killGraceMs: 300 },
     allow: (tenant) => tenant === 'acme',
   });
 
@@ -40,7 +40,7 @@ async function run(
   return runner(view).run({ ...request, ...rest }, signal);
 }
 
-const directoryOf = async (id: string): Promise<string> => (await bench.volumes.open('acme', id)).directory;
+const directoryOf = async (id: string): Promise<string> => (await setup.volumes.open('acme', id)).directory;
 
 describe('a shell command', () => {
   test('answers exit code, both streams and duration', async () => {
@@ -56,7 +56,7 @@ describe('a shell command', () => {
   test('sees its own input and nothing of the node; references stay text', async () => {
     process.env.SVC_TEST_SECRET = 'of the node';
     const env = { A: 'a b', KEY: 'secret:KEY', NODE: 'env:SVC_TEST_SECRET', SVC_WORKSPACE: 'mine' };
-    const volume = await bench.volume();
+    const volume = await setup.volume();
     const workspace = { volume_id: volume, implicit: false };
     const { stdout } = await run('env', { env, workspace, execution_id: RUN, state_name: 'BUILD' });
     delete process.env.SVC_TEST_SECRET;
@@ -81,7 +81,7 @@ describe('a shell command', () => {
   });
 
   test('never starts outside its workspace', async () => {
-    const workspace = { volume_id: await bench.volume(), implicit: false };
+    const workspace = { volume_id: await setup.volume(), implicit: false };
     await run('ln -s / root; ln -s ../../.. up; : > file', { workspace });
     for (const workdir of ['/', '/etc', '/workspace/..', '/workspaces', 'a/../..', 'root', '/workspace/up/x']) {
       const expected = { code: 'invalid_argument', field: 'workdir' };
@@ -105,7 +105,7 @@ describe('a shell command', () => {
   });
 
   test('is ended with all it started when its time is over', async () => {
-    const workspace = { volume_id: await bench.volume(), implicit: false };
+    const workspace = { volume_id: await setup.volume(), implicit: false };
     const command = 'sleep 600 & echo $! > pid; trap "" TERM; sleep 600 & wait';
     const result = await run(command, { workspace, timeout_ms: 3_000 });
     assert.deepEqual([result.timed_out, result.stopped_by], [true, 'timeout']);
@@ -114,7 +114,7 @@ describe('a shell command', () => {
   });
 
   test('is ended with all it started when it is cancelled', async () => {
-    const workspace = { volume_id: await bench.volume(), implicit: false };
+    const workspace = { volume_id: await setup.volume(), implicit: false };
     const directory = await directoryOf(workspace.volume_id);
     const stop = new AbortController();
     const running = run('setsid sleep 600 & echo $! > pid.new; mv pid.new pid; wait', {
@@ -136,7 +136,7 @@ describe('a shell command', () => {
     const content = 'x'.repeat(400_000);
     const files = [{ path: 'in/report.txt', content }];
     const count = 'wc -c < in/report.txt; ls in';
-    const workspace = { volume_id: await bench.volume(), implicit: false };
+    const workspace = { volume_id: await setup.volume(), implicit: false };
     for (const where of [workspace, null])
       assert.equal((await run(count, { workspace: where, files })).stdout, '400000\nreport.txt\n');
     await assert.rejects(run(count, { workspace, files: [{ path: '../out', content }] }), { code: 'forbidden' });
@@ -150,13 +150,13 @@ describe('a shell command', () => {
   });
 
   test('a command that fills its volume is ended with quota_exceeded and keeps its output; one that frees the space is not', async () => {
-    const workspace = { volume_id: await bench.volume(2 * MiB), implicit: false };
+    const workspace = { volume_id: await setup.volume(2 * MiB), implicit: false };
     const fill = 'echo before; i=0; while :; do head -c 500000 /dev/zero > f$i; i=$((i+1)); sleep 0.05; done';
     const filled = await run(fill, { workspace });
     assert.equal(filled.failure?.code, 'quota_exceeded');
     assert.deepEqual([filled.stdout, filled.exit_code > 0], ['before\n', true]);
     assert.ok(
-      bench.events.some(({ event, volume_id }) => event === 'QuotaExceeded' && volume_id === workspace.volume_id),
+      setup.events.some(({ event, volume_id }) => event === 'QuotaExceeded' && volume_id === workspace.volume_id),
     );
     const quick = await run('head -c 500000 /dev/zero > quick', { workspace });
     assert.deepEqual([quick.exit_code, quick.failure?.code], [0, 'quota_exceeded']);
@@ -201,11 +201,11 @@ describe('the effect command.run', () => {
 
 describe('volumes of a command', () => {
   test('without a view of its own they are links; read-only is refused by name', async () => {
-    const workspace = { volume_id: await bench.volume(), implicit: false };
-    const shared = await bench.volume();
+    const workspace = { volume_id: await setup.volume(), implicit: false };
+    const shared = await setup.volume();
     const mount = { volume_id: shared, mount_path: '/workspace/data/in', read_only: false };
     await run('echo hi > data/in/file', { workspace, mounts: [mount] });
-    assert.equal(String(await bench.volumes.files.read('acme', shared, 'file')), 'hi\n');
+    assert.equal(String(await setup.volumes.files.read('acme', shared, 'file')), 'hi\n');
     assert.equal((await run('cat file', { workspace, mounts: [mount], workdir: 'data/in' })).stdout, 'hi\n');
     await assert.rejects(run('true', { workspace, mounts: [{ ...mount, read_only: true }] }), {
       ...{ code: 'unsupported_isolation', message: /\/workspace\/data\/in is read-only/ },
@@ -220,9 +220,9 @@ describe('volumes of a command', () => {
   test('where the node may, /workspace is the workspace also inside the command, and read-only holds', async (t) => {
     const { view, ...why } = await openWorkspaceView(workspaces);
     if (view === null) return t.skip(`no mount namespace here: ${JSON.stringify(why)}`);
-    const workspace = { volume_id: await bench.volume(), implicit: false };
-    const shared = await bench.volume();
-    const secret = join(bench.directory, 'outside');
+    const workspace = { volume_id: await setup.volume(), implicit: false };
+    const shared = await setup.volume();
+    const secret = join(setup.directory, 'outside');
     await writeFile(secret, 'seen');
     const mounts = [
       { volume_id: shared, mount_path: '/workspace/rw', read_only: false },
@@ -235,7 +235,7 @@ describe('volumes of a command', () => {
     assert.equal(result.exit_code, 7);
     assert.equal((await run('pwd', { view, workspace, mounts, workdir: 'ro' })).stdout, '/workspace/ro\n');
     const mountsSeen = await readFile('/proc/self/mounts', 'utf8');
-    assert.ok(!mountsSeen.includes(bench.directory));
+    assert.ok(!mountsSeen.includes(setup.directory));
     const slow = await run('sleep 600 & sleep 600', { view, workspace, timeout_ms: 300 });
     assert.equal(slow.timed_out, true);
   });
@@ -244,8 +244,8 @@ describe('volumes of a command', () => {
 test('after a crash no workspace of a single command stays', async () => {
   const own = join(workspaces, '.commands', 'left');
   await mkdir(own, { recursive: true });
-  await symlink(bench.directory, join(own, 'link'));
+  await symlink(setup.directory, join(own, 'link'));
   await endLeftovers(workspaces);
   await assert.rejects(stat(join(workspaces, '.commands')), { code: 'ENOENT' });
-  assert.ok((await stat(bench.root)).isDirectory());
+  assert.ok((await stat(setup.root)).isDirectory());
 });

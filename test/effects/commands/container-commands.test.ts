@@ -17,12 +17,12 @@ const MAX_OUTPUT = 64 * 1_024;
 
 describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let bench: VolumesUnderTest;
+  let setup: VolumesUnderTest;
   let container: string;
 
   before(async () => {
     podman = await TestPodman.start();
-    bench = await volumesUnderTest();
+    setup = await volumesUnderTest();
     const made = await podman.docker.createContainer({
       ...{ Image: BUSYBOX, Cmd: ['sleep', '3600'], WorkingDir: '/workspace' },
       Env: ['SVC_ORCHESTRATOR_URL=http://secret', 'AWS_SECRET_ACCESS_KEY=x', 'PATH=/opt/bin:/bin'],
@@ -38,7 +38,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     container = made.id;
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await podman[Symbol.asyncDispose]();
   });
 
@@ -47,7 +47,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     signal: AbortSignal = new AbortController().signal,
   ): Promise<ToolCommandResult> => {
     const engine = new ContainerEngine({ location: { socketPath: podman.socketPath }, clock: systemClock });
-    const { volumes, directory: workspaces } = bench;
+    const { volumes, directory: workspaces } = setup;
     // No tenant may run commands on the host: in its container that is not asked.
     const commands = createToolCommands({ volumes, workspaces, view: null, allow: () => false, engine });
     const request: ToolCommandRequest = {

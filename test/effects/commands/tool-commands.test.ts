@@ -18,15 +18,15 @@ import { COMMAND_ESCAPES, type CommandEscape } from './tool-escapes.ts';
 const MAX_OUTPUT = 64 * 1_024;
 /** Seconds to sleep, found again in the table of processes. */
 const MARK = String(1_000_000 + process.pid);
-let bench: VolumesUnderTest;
+let setup: VolumesUnderTest;
 let view: ProgramView | null;
 let plain: WorkspaceView | null;
 let missing = '';
 let workspaces: string;
 
 before(async () => {
-  bench = await volumesUnderTest();
-  workspaces = join(bench.directory, 'workspaces');
+  setup = await volumesUnderTest();
+  workspaces = join(setup.directory, 'workspaces');
   await mkdir(workspaces);
   ({ view: plain } = await openWorkspaceView(workspaces));
   ({ sandbox: view, reason: missing } = await sandboxFor(workspaces));
@@ -37,12 +37,12 @@ before(async () => {
 after(async () => {
   delete process.env.SVC_TEST_SECRET;
   delete process.env.AWS_SECRET_ACCESS_KEY;
-  await bench[Symbol.asyncDispose]();
+  await setup[Symbol.asyncDispose]();
 });
 
 const commandsOver = (over: ProgramView | null) =>
   createToolCommands({
-    ...{ volumes: bench.volumes, workspaces, view: over, killGraceMs: 200, engine: null },
+    ...{ volumes: setup.volumes, workspaces, view: over, killGraceMs: 200, engine: null },
     limits: { processes: 64, memory_bytes: 200 * MiB },
     allow: (tenant) => tenant === 'acme',
   });
@@ -61,7 +61,7 @@ const run = (
 };
 
 const sh = (script: string) => ({ command: 'sh', args: ['-c', script] });
-const directoryOf = async (id: string): Promise<string> => (await bench.volumes.open('acme', id)).directory;
+const directoryOf = async (id: string): Promise<string> => (await setup.volumes.open('acme', id)).directory;
 
 /** Command lines of processes that run now. */
 async function running(pattern: RegExp): Promise<string[]> {
@@ -110,7 +110,7 @@ describe('a command of a tool', () => {
 
   test('may be a program of the workspace or of a mounted volume, with its own interpreter', async () => {
     const execution_id = randomUUID();
-    const tools = await bench.volume();
+    const tools = await setup.volume();
     await run({ execution_id });
     for (const [id, name] of [
       [execution_id, 'hello'],
@@ -139,7 +139,7 @@ describe('a command of a tool', () => {
   });
 
   test('a mount at /workspace takes the place of the execution’s own; read-only holds or is refused', async () => {
-    const shared = await bench.volume();
+    const shared = await setup.volume();
     const mounts = [{ volume_id: shared, mount_path: '/workspace', read_only: false, create: false }];
     await run({ mounts, ...sh('echo one > file') });
     assert.equal(await readFile(join(await directoryOf(shared), 'file'), 'utf8'), 'one\n');
@@ -164,7 +164,7 @@ describe('a command of a tool', () => {
   });
 
   test('ends a command that fills its volume with quota_exceeded', async () => {
-    const volume = await bench.volume(2 * MiB);
+    const volume = await setup.volume(2 * MiB);
     const mounts = [{ volume_id: volume, mount_path: '/workspace', read_only: false, create: false }];
     const write = sh(
       'i=0; while [ $i -lt 40 ]; do dd if=/dev/zero of=f$i bs=1M count=1 2>/dev/null; i=$((i+1)); done; sleep 600',

@@ -22,23 +22,23 @@ const COUNTING =
   'echo run >> /data/runs; echo began; while [ ! -e /data/go ]; do sleep 0.05; done; echo ended >&2; exit 5';
 
 describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   before(async () => {
-    bench = await podmanUnderTest();
+    setup = await podmanUnderTest();
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   const volume = async (): Promise<{ id: string; mounts: { volume_id: string; mount_path: string }[] }> => {
     const id = randomUUID();
-    await mkdir(bench.volume(id), { recursive: true });
+    await mkdir(setup.volume(id), { recursive: true });
     return { id, mounts: [{ volume_id: id, mount_path: '/data' }] };
   };
   const runsIn = async (id: string): Promise<number> =>
-    (await readFile(join(bench.volume(id), 'runs'), 'utf8').catch(() => '')).length / 'run\n'.length;
+    (await readFile(join(setup.volume(id), 'runs'), 'utf8').catch(() => '')).length / 'run\n'.length;
   const runs = (id: string, count: number) => waitUntil(`${count} run`, async () => (await runsIn(id)) === count);
-  const container = (effectId: string) => bench.podman.docker.getContainer(`svc-${effectId}`);
+  const container = (effectId: string) => setup.podman.docker.getContainer(`svc-${effectId}`);
   const exists = (effectId: string) =>
     container(effectId)
       .inspect()
@@ -47,13 +47,13 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
         () => false,
       );
   const go = (id: string) =>
-    bench.podman.podman('run', '--rm', '-v', `${bench.volume(id)}:/data`, BUSYBOX, 'touch', '/data/go');
+    setup.podman.podman('run', '--rm', '-v', `${setup.volume(id)}:/data`, BUSYBOX, 'touch', '/data/go');
 
   test('after kill -9 of its node another one adopts the running container and has all of its output', async () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
-    const directory = join(bench.podman.directory, 'node-b');
-    const args = [bench.podman.socketPath, directory, effectId, COUNTING, bench.volume(id)];
+    const directory = join(setup.podman.directory, 'node-b');
+    const args = [setup.podman.socketPath, directory, effectId, COUNTING, setup.volume(id)];
     const node = fork(NODE, args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     await runs(id, 1);
     const gone = once(node, 'exit');
@@ -62,11 +62,11 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const documents = new SqliteDocuments({ directory });
     await documents.open();
     const starts = await createContainerStarts(documents);
-    const adopted = bench.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
+    const adopted = setup.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
     go(id);
     const result = await adopted;
     assert.deepEqual([result.exit_code, result.stdout, result.stderr], [5, 'began\n', 'ended\n']);
-    const ended = await bench.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 3 });
+    const ended = await setup.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 3 });
     assert.deepEqual(ended, result, 'an ended one gives its result again');
     assert.equal(await runsIn(id), 1);
     await documents.close();
@@ -76,12 +76,12 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
     const stop = new AbortController();
-    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
+    const first = setup.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
     await runs(id, 1);
     stop.abort(new SvcError('lease_lost'));
     await assert.rejects(first, { code: 'lease_lost' });
     assert.equal((await container(effectId).inspect()).State.Running, true);
-    const next = bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
+    const next = setup.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
     go(id);
     assert.equal((await next).exit_code, 5);
     assert.equal(await runsIn(id), 1);
@@ -91,9 +91,9 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
     const stop = new AbortController();
-    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
+    const first = setup.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
     await runs(id, 1);
-    bench.unwanted.add(effectId);
+    setup.unwanted.add(effectId);
     stop.abort(new SvcError('cancelled'));
     await assert.rejects(first, { code: 'cancelled' });
     assert.equal(await exists(effectId), false);
@@ -103,11 +103,11 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
     const stop = new AbortController();
-    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
+    const first = setup.run({ ...sh(COUNTING), mounts }, { effectId, signal: stop.signal });
     await runs(id, 1);
     stop.abort(new SvcError('deadline_exceeded'));
     await assert.rejects(first, { code: 'deadline_exceeded' });
-    const again = await bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
+    const again = await setup.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 });
     assert.equal(again.exit_code, 137);
     assert.equal(await runsIn(id), 1);
   });
@@ -116,7 +116,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
     // Held at once, so that its end is never unhandled.
-    const first = bench.run({ ...sh(COUNTING), mounts }, { effectId }).catch((error: unknown) => error);
+    const first = setup.run({ ...sh(COUNTING), mounts }, { effectId }).catch((error: unknown) => error);
     await runs(id, 1);
     await container(effectId).remove({ force: true });
     // A reader between its kill and its removal sees a killed one.
@@ -124,12 +124,12 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     if (ended instanceof Error)
       assert.deepEqual({ code: Reflect.get(ended, 'code') }, { code: 'in_doubt' }, ended.message);
     else assert.equal(Reflect.get(Object(ended), 'exit_code'), 137);
-    await assert.rejects(bench.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 }), { code: 'in_doubt' });
+    await assert.rejects(setup.run({ ...sh(COUNTING), mounts }, { effectId, attempt: 2 }), { code: 'in_doubt' });
     assert.equal(await runsIn(id), 1);
   });
 
   test('a later attempt runs what was certainly never started', async () => {
-    const result = await bench.run(sh('echo here'), { attempt: 2 });
+    const result = await setup.run(sh('echo here'), { attempt: 2 });
     assert.equal(result.stdout, 'here\n');
   });
 
@@ -138,49 +138,49 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const asked = { workflow_execution_id: 'w1', state_name: 'S', image: BUSYBOX, timeout_ms: 9_000 };
     const input = ContainerInput.parse({ ...asked, ...sh('echo once') });
     const about = { input, owner, realm: REALM, node: 'node-b', limits: LIMITS, mounts: [], cpus: 2, init: false };
-    return bench.podman.docker.createContainer(createOptions(about));
+    return setup.podman.docker.createContainer(createOptions(about));
   };
 
   test('a container that was made and never started is started', async () => {
     const effectId = randomUUID();
     await made(effectId);
-    assert.equal((await bench.run(sh('echo once'), { effectId, attempt: 2 })).stdout, 'once\n');
+    assert.equal((await setup.run(sh('echo once'), { effectId, attempt: 2 })).stdout, 'once\n');
   });
 
   test('a node that dies while it removes an unstarted container leaves no doubt: the container runs once', async () => {
     const effectId = randomUUID();
     const unstarted = await made(effectId);
     const { Id: containerId, Created } = await unstarted.inspect();
-    await bench.starts.record(TENANT, effectId, { containerId, attempt: 1, createdAt: Date.parse(Created) });
+    await setup.starts.record(TENANT, effectId, { containerId, attempt: 1, createdAt: Date.parse(Created) });
     await unstarted.remove();
-    assert.equal((await bench.run(sh('echo once'), { effectId, attempt: 3 })).stdout, 'once\n');
-    assert.equal((await bench.starts.find(TENANT, effectId))?.attempt, 3);
+    assert.equal((await setup.run(sh('echo once'), { effectId, attempt: 3 })).stdout, 'once\n');
+    assert.equal((await setup.starts.find(TENANT, effectId))?.attempt, 3);
   });
 
   test('a container that another engine has started is not started here', async () => {
     const effectId = randomUUID();
-    await bench.starts.record(TENANT, effectId, {
+    await setup.starts.record(TENANT, effectId, {
       containerId: 'of another engine',
       attempt: 1,
       createdAt: Date.now(),
     });
-    await assert.rejects(bench.run(sh('true'), { effectId }), { code: 'in_doubt' });
+    await assert.rejects(setup.run(sh('true'), { effectId }), { code: 'in_doubt' });
     assert.equal(await exists(effectId), false);
   });
 
   test('a node that wakes late starts no container for an effect that is over', async () => {
     const effectId = randomUUID();
-    bench.unwanted.add(effectId);
-    await assert.rejects(bench.run(sh('true'), { effectId }), { code: 'cancelled' });
+    setup.unwanted.add(effectId);
+    await assert.rejects(setup.run(sh('true'), { effectId }), { code: 'cancelled' });
   });
 
   test('a container of another tenant or installation is not adopted', async () => {
     const effectId = randomUUID();
-    await bench.run(sh('true'), { effectId });
-    await assert.rejects(bench.run(sh('true'), { effectId, attempt: 2, tenant: 'other' }), {
+    await setup.run(sh('true'), { effectId });
+    await assert.rejects(setup.run(sh('true'), { effectId, attempt: 2, tenant: 'other' }), {
       code: 'container_failed',
     });
-    await assert.rejects(bench.runOn({ realm: 'r2' }, sh('true'), { effectId, attempt: 2 }), {
+    await assert.rejects(setup.runOn({ realm: 'r2' }, sh('true'), { effectId, attempt: 2 }), {
       code: 'container_failed',
     });
   });
@@ -190,9 +190,9 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const effectId = randomUUID();
     const quick = { ...sh('echo run >> /data/runs; echo done'), mounts };
     const held = Promise.withResolvers<boolean>();
-    const frozen = bench.runOn({ isWanted: () => held.promise }, quick, { effectId });
-    await waitUntil('the start to be recorded', () => bench.starts.find(TENANT, effectId));
-    assert.equal((await bench.run(quick, { effectId, attempt: 2 })).stdout, 'done\n');
+    const frozen = setup.runOn({ isWanted: () => held.promise }, quick, { effectId });
+    await waitUntil('the start to be recorded', () => setup.starts.find(TENANT, effectId));
+    assert.equal((await setup.run(quick, { effectId, attempt: 2 })).stdout, 'done\n');
     held.resolve(true);
     await assert.rejects(frozen, { code: 'container_failed' });
     assert.equal(await runsIn(id), 1);
@@ -204,8 +204,8 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
       const effectId = randomUUID();
       const quick = { ...sh('echo run >> /data/runs; echo done'), mounts };
       const both = await Promise.allSettled([
-        bench.run(quick, { effectId }),
-        bench.run(quick, { effectId, attempt: 2 }),
+        setup.run(quick, { effectId }),
+        setup.run(quick, { effectId, attempt: 2 }),
       ]);
       const told = both.map((one) => (one.status === 'fulfilled' ? one.value.stdout : one.reason.code));
       // One that began and ended while the other took it away leaves no result, and that is said.

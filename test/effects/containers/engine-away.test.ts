@@ -12,26 +12,26 @@ import { waitUntil } from '../../support/wait-until.ts';
 const WAITING = 'seq 1000; while [ ! -e /data/go ]; do sleep 0.05; done; echo late';
 
 describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   before(async () => {
-    bench = await podmanUnderTest({ patienceMs: 15_000 });
+    setup = await podmanUnderTest({ patienceMs: 15_000 });
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   const running = () =>
-    waitUntil('the container to run', async () => (await bench.podman.docker.listContainers()).length > 0);
+    waitUntil('the container to run', async () => (await setup.podman.docker.listContainers()).length > 0);
   const go = (volume: string) =>
-    bench.podman.podman('run', '--rm', '-v', `${bench.volume(volume)}:/d`, 'svc-test-busybox:1', 'touch', '/d/go');
+    setup.podman.podman('run', '--rm', '-v', `${setup.volume(volume)}:/d`, 'svc-test-busybox:1', 'touch', '/d/go');
 
   test('a run continues through a restart of the engine, with all of its output', async () => {
     const mounts = [{ volume_id: 'restart', mount_path: '/data' }];
-    const run = bench.run({ ...sh(WAITING), mounts });
+    const run = setup.run({ ...sh(WAITING), mounts });
     await running();
-    await bench.podman.down();
+    await setup.podman.down();
     go('restart');
-    await bench.podman.up();
+    await setup.podman.up();
     const { stdout, exit_code } = await run;
     assert.equal(exit_code, 0);
     assert.equal(stdout.split('\n').length, 1_002);
@@ -39,37 +39,37 @@ describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
   });
 
   test('a run that begins while the engine is away waits for it', async () => {
-    await bench.podman.down();
-    const before = bench.parts.engine.interruptions;
-    const run = bench.run(sh('echo here'));
-    await waitUntil('the engine to be missed', () => bench.parts.engine.interruptions > before);
-    await bench.podman.up();
+    await setup.podman.down();
+    const before = setup.parts.engine.interruptions;
+    const run = setup.run(sh('echo here'));
+    await waitUntil('the engine to be missed', () => setup.parts.engine.interruptions > before);
+    await setup.podman.up();
     assert.equal((await run).stdout, 'here\n');
   });
 
   test('an engine that is down for too long is unavailable, and the next attempt adopts the running container', async () => {
     const effectId = randomUUID();
     const mounts = [{ volume_id: 'long', mount_path: '/data' }];
-    const location = { socketPath: bench.podman.socketPath };
+    const location = { socketPath: setup.podman.socketPath };
     const impatient = new ContainerEngine({ location, clock: systemClock, patienceMs: 200 });
-    const first = bench.runOn({ engine: impatient }, { ...sh(WAITING), mounts }, { effectId });
+    const first = setup.runOn({ engine: impatient }, { ...sh(WAITING), mounts }, { effectId });
     await running();
-    await bench.podman.down();
+    await setup.podman.down();
     await assert.rejects(first, { code: 'unavailable' });
-    await bench.podman.up();
-    const next = bench.run({ ...sh(WAITING), mounts }, { effectId, attempt: 2 });
+    await setup.podman.up();
+    const next = setup.run({ ...sh(WAITING), mounts }, { effectId, attempt: 2 });
     go('long');
     assert.match((await next).stdout, /1000\nlate\n$/);
   });
 
   test('an engine that hangs is noticed', async () => {
-    const location = { socketPath: bench.podman.socketPath };
+    const location = { socketPath: setup.podman.socketPath };
     const engine = new ContainerEngine({ location, clock: systemClock, patienceMs: 100, callTimeoutMs: 100 });
-    bench.podman.freeze();
+    setup.podman.freeze();
     try {
-      await assert.rejects(bench.runOn({ engine }, sh('true')), { code: 'unavailable' });
+      await assert.rejects(setup.runOn({ engine }, sh('true')), { code: 'unavailable' });
     } finally {
-      bench.podman.thaw();
+      setup.podman.thaw();
     }
   });
 });

@@ -21,12 +21,12 @@ for (const init of [true, false]) {
 }
 
 function hardening(init: boolean): void {
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   before(async () => {
-    bench = await podmanUnderTest({ podman: await TestPodman.start({ init }) });
+    setup = await podmanUnderTest({ podman: await TestPodman.start({ init }) });
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   let count = 0;
@@ -38,7 +38,7 @@ function hardening(init: boolean): void {
   test('seen from inside: no network but lo, no capability, no new privileges, no core files', async () => {
     const look =
       'ls /sys/class/net; grep -E "CapEff|CapBnd|NoNewPrivs|Seccomp:" /proc/self/status; ulimit -c; ulimit -n';
-    const { stdout } = await bench.run(sh(look));
+    const { stdout } = await setup.run(sh(look));
     const lines = stdout.split('\n').map((line) => line.replace(/\s+/, ' '));
     assert.deepEqual(lines.slice(0, 7), [
       'lo',
@@ -54,10 +54,10 @@ function hardening(init: boolean): void {
   promise('the root is writable by default and not when the node says so; /tmp always is, up to its size', async () => {
     const script =
       'touch /etc/new && echo root; touch /tmp/new && echo tmp; dd if=/dev/zero of=/tmp/big bs=1M count=20';
-    const open = await bench.run(sh(script));
+    const open = await setup.run(sh(script));
     assert.equal(open.stdout, 'root\ntmp\n');
     assert.match(open.stderr, /No space left on device/);
-    const closed = await bench.runOn({ limits: { ...LIMITS, readOnlyRoot: true } }, sh(script));
+    const closed = await setup.runOn({ limits: { ...LIMITS, readOnlyRoot: true } }, sh(script));
     assert.equal(closed.stdout, 'tmp\n');
     assert.match(closed.stderr, /Read-only file system/);
   });
@@ -65,17 +65,17 @@ function hardening(init: boolean): void {
   promise('a sealed one has no network, no writable root and no user with rights, whatever the node says', async () => {
     const open = { limits: { ...LIMITS, networkMode: 'host', readOnlyRoot: false } };
     const script = 'ls /sys/class/net; id -u; touch /etc/new 2>/dev/null || echo closed; touch /tmp/new && echo tmp';
-    const sealed = await bench.runOn(open, { ...sh(script), sealed: true, workdir: '/tmp' });
+    const sealed = await setup.runOn(open, { ...sh(script), sealed: true, workdir: '/tmp' });
     assert.equal(sealed.stdout, 'lo\n65534\nclosed\ntmp\n');
   });
 
   promise('the user is the image’s unless the node names one', async () => {
-    assert.equal((await bench.run(sh('id -u'))).stdout, '0\n');
-    assert.equal((await bench.runOn({ limits: { ...LIMITS, user: '1000:1000' } }, sh('id -u'))).stdout, '1000\n');
+    assert.equal((await setup.run(sh('id -u'))).stdout, '0\n');
+    assert.equal((await setup.runOn({ limits: { ...LIMITS, user: '1000:1000' } }, sh('id -u'))).stdout, '1000\n');
   });
 
   promise('too much memory kills it and says so', async () => {
-    const result = await bench.run({
+    const result = await setup.run({
       ...sh('x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo no'),
       memory_bytes: 32 * MiB,
     });
@@ -87,14 +87,14 @@ function hardening(init: boolean): void {
     // Four processes want more than their share; on a busy machine it may take some seconds until they get it in one period.
     const busy =
       'for i in 1 2 3 4; do while :; do :; done & done; end=$(($(date +%s) + 40)); until [ $(date +%s) -gt $end ] || cat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu.stat | grep "nr_throttled [1-9]"; do sleep 0.2; done; kill -9 $(jobs -p)';
-    const { stdout } = await bench.run({ ...sh(busy), cpu_millicores: 100 });
+    const { stdout } = await setup.run({ ...sh(busy), cpu_millicores: 100 });
     assert.ok(Number(/nr_throttled (\d+)/.exec(stdout)?.[1]) > 0, stdout);
-    const many = await bench.run({ ...sh('true'), cpu_millicores: 64_000 });
+    const many = await setup.run({ ...sh('true'), cpu_millicores: 64_000 });
     assert.equal(many.exit_code, 0, 'more than the machine has is cut to what it has');
   });
 
   promise('time over: killed, exit code 137, and what it wrote is there', async () => {
-    const result = await bench.run({ ...sh('trap "" TERM; echo began; sleep 60'), timeout_ms: 3_000 });
+    const result = await setup.run({ ...sh('trap "" TERM; echo began; sleep 60'), timeout_ms: 3_000 });
     assert.deepEqual([result.exit_code, result.timed_out, result.stopped_by], [137, true, 'timeout']);
     assert.equal(result.oom_killed, false);
     assert.equal(result.stdout, 'began\n');
@@ -102,7 +102,7 @@ function hardening(init: boolean): void {
   });
 
   promise('too many processes: the kernel refuses, and that is visible', async () => {
-    const result = await bench.run(sh('for i in $(seq 100); do sleep 5 & done; wait'));
+    const result = await setup.run(sh('for i in $(seq 100); do sleep 5 & done; wait'));
     assert.notEqual(result.exit_code, 0);
     assert.match(result.stderr, /can't fork: Resource temporarily unavailable/);
   });
@@ -112,44 +112,44 @@ function hardening(init: boolean): void {
       { volume_id: 'one', mount_path: '/data/deep/er' },
       { volume_id: 'two', mount_path: '/ro', read_only: true },
     ];
-    const result = await bench.run({ ...sh('echo x > /data/deep/er/file; touch /ro/file'), mounts });
+    const result = await setup.run({ ...sh('echo x > /data/deep/er/file; touch /ro/file'), mounts });
     assert.match(result.stderr, /Read-only file system/);
-    assert.deepEqual(await readdir(bench.volume('one')), ['file']);
+    assert.deepEqual(await readdir(setup.volume('one')), ['file']);
     const clash = [...mounts, { volume_id: 'three', mount_path: '/ro/' }];
-    await assert.rejects(bench.run({ mounts: clash }), /two volumes at one path/);
+    await assert.rejects(setup.run({ mounts: clash }), /two volumes at one path/);
   });
 
   promise(
     'a volume over its quota ends the container, whose output is kept, and the next one does not start',
     async () => {
-      bench.quotas.set('small', MiB);
+      setup.quotas.set('small', MiB);
       const mounts = [{ volume_id: 'small', mount_path: '/data' }];
       const endless = sh('echo before; while :; do head -c 300000 /dev/zero >> /data/file; sleep 0.05; done');
-      const ended = await bench.run({ ...endless, mounts });
+      const ended = await setup.run({ ...endless, mounts });
       assert.deepEqual([ended.failure?.code, ended.stdout, ended.exit_code], ['quota_exceeded', 'before\n', 137]);
-      await assert.rejects(bench.run({ ...sh('true'), mounts }), { code: 'quota_exceeded' });
+      await assert.rejects(setup.run({ ...sh('true'), mounts }), { code: 'quota_exceeded' });
       const reading = [{ volume_id: 'small', mount_path: '/data', read_only: true }];
-      assert.equal((await bench.run({ ...sh('true'), mounts: reading })).exit_code, 0);
+      assert.equal((await setup.run({ ...sh('true'), mounts: reading })).exit_code, 0);
     },
   );
 
   test('a command that cannot be executed is named with the exit code a shell gives', async () => {
-    await assert.rejects(bench.run({ command: ['/no/such'] }), {
+    await assert.rejects(setup.run({ command: ['/no/such'] }), {
       code: 'container_failed',
       message: /exit code 127.*no\/such/s,
     });
-    await assert.rejects(bench.run({ command: ['/etc'] }), { code: 'container_failed', message: /exit code 126/ });
-    const named = await bench.run({ command: ['nothing-like-it'] }).catch((error: unknown) => String(error));
+    await assert.rejects(setup.run({ command: ['/etc'] }), { code: 'container_failed', message: /exit code 126/ });
+    const named = await setup.run({ command: ['nothing-like-it'] }).catch((error: unknown) => String(error));
     assert.match(String(named), /exit code 127.*nothing-like-it/s);
-    const shell = await bench.run({ command: ['nothing-like-it'], shell: true });
+    const shell = await setup.run({ command: ['nothing-like-it'], shell: true });
     assert.equal(shell.exit_code, 127);
-    assert.equal(bench.warnings.length, init ? 0 : 1, 'an engine without an init is noted once');
+    assert.equal(setup.warnings.length, init ? 0 : 1, 'an engine without an init is noted once');
   });
 
   promise('an image that is not there is named', async () => {
     const asked = { image: 'localhost/none:1', image_pull_policy: 'Never' } as const;
-    await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /localhost\/none:1.*Never/ });
-    await assert.rejects(bench.run({ image: '127.0.0.1:9/none:1' }), {
+    await assert.rejects(setup.run(asked), { code: 'image_unavailable', message: /localhost\/none:1.*Never/ });
+    await assert.rejects(setup.run({ image: '127.0.0.1:9/none:1' }), {
       code: 'registry_unreachable',
       message: /127.0.0.1:9.*refused/,
     });

@@ -10,11 +10,11 @@ import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support
 const never = new AbortController().signal;
 
 describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => {
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   before(async () => {
-    bench = await podmanUnderTest();
+    setup = await podmanUnderTest();
   });
-  after(() => bench?.[Symbol.asyncDispose]());
+  after(() => setup?.[Symbol.asyncDispose]());
 
   test('a container with a network reaches no listener of its node, on whatever address that is', async () => {
     const networks = new ContainerNetworks({ onLoopback: false });
@@ -35,10 +35,10 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => 
     const script = places.map((place) => `nc -w 2 ${place} ${port} </dev/null`).join('; ');
     const limits = { ...LIMITS, networkMode: 'bridge' };
     try {
-      const open = await bench.runOn({ limits }, sh(script));
+      const open = await setup.runOn({ limits }, sh(script));
       assert.match(open.stdout, /figures/, `without it the attempt succeeds: ${open.stderr}`);
       seen.length = 0;
-      const closed = await bench.runOn({ limits, networks }, sh(script));
+      const closed = await setup.runOn({ limits, networks }, sh(script));
       assert.equal(closed.stdout, '');
       assert.ok(seen.length > 0 && seen.every(networks.has), seen.join());
       assert.equal(networks.has('127.0.0.1'), false);
@@ -48,7 +48,7 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => 
   });
 
   test('a network that the node itself is in is refused, and one whose addresses are unknown', async () => {
-    const { engine } = bench.parts;
+    const { engine } = setup.parts;
     const among = new ContainerNetworks({ onLoopback: true, own: () => ['10.88.0.1', '10.88.3.4'] });
     await assert.rejects(among.learn(engine, 'bridge', never), {
       code: 'unsupported_isolation',
@@ -56,7 +56,7 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => 
     });
     const public_ = new ContainerNetworks({ onLoopback: false });
     const limits = { ...LIMITS, networkMode: 'not-there' };
-    await assert.rejects(bench.runOn({ limits, networks: public_ }, sh('true')), {
+    await assert.rejects(setup.runOn({ limits, networks: public_ }, sh('true')), {
       code: 'unsupported_isolation',
       message: /the engine reports no addresses/,
     });

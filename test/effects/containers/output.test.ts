@@ -55,16 +55,16 @@ test('a gigabyte and more pass through without memory growing', () => {
 });
 
 describe('output of real containers', NEEDS_PODMAN, () => {
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   before(async () => {
-    bench = await podmanUnderTest();
+    setup = await podmanUnderTest();
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   test('of a large output 1 MiB is kept and all is counted', async () => {
-    const result = await bench.run(sh('dd if=/dev/zero bs=1M count=16 | tr "\\0" x; echo end >&2'));
+    const result = await setup.run(sh('dd if=/dev/zero bs=1M count=16 | tr "\\0" x; echo end >&2'));
     assert.deepEqual([result.stdout_bytes, result.stdout_truncated], [16 * MiB, true]);
     assert.equal(result.stdout.length, MiB);
     assert.match(result.stderr, /end\n$/);
@@ -74,7 +74,7 @@ describe('output of real containers', NEEDS_PODMAN, () => {
   test('a container that writes more than the node lets it is killed, and the result says so', async () => {
     const limits = { ...LIMITS, outputBytes: 4 * MiB };
     // Long lines: an engine works through its log line by line.
-    const result = await bench.runOn({ limits }, sh('yes $(seq -s- 2000); echo never'));
+    const result = await setup.runOn({ limits }, sh('yes $(seq -s- 2000); echo never'));
     assert.deepEqual([result.exit_code, result.stopped_by, result.oom_killed], [137, 'output', false]);
     assert.ok(result.stdout_bytes > 4 * MiB);
   });
@@ -82,8 +82,8 @@ describe('output of real containers', NEEDS_PODMAN, () => {
   test('an adopted ended container gives the same output as a live one', async () => {
     const script = sh('seq 30000; printf "tail é" >&2; exit 7');
     const effectId = randomUUID();
-    const live = await bench.run(script, { effectId });
-    const adopted = await bench.run(script, { effectId, attempt: 2 });
+    const live = await setup.run(script, { effectId });
+    const adopted = await setup.run(script, { effectId, attempt: 2 });
     assert.deepEqual(adopted, live);
     assert.equal(adopted.stdout.split('\n').length, 30_001);
   });

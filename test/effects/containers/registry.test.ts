@@ -25,7 +25,7 @@ const BASE64 = Buffer.from(`${REGISTRY_USER}:${REGISTRY_PASSWORD}`).toString('ba
 
 describe('private registries', NEEDS_REGISTRY, () => {
   let registry: TestRegistry;
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   let image = '';
   before(async () => {
     registry = await startRegistry();
@@ -37,18 +37,18 @@ describe('private registries', NEEDS_REGISTRY, () => {
         return value;
       },
     };
-    bench = await podmanUnderTest({ podman, parts: { secrets } });
+    setup = await podmanUnderTest({ podman, parts: { secrets } });
     image = `${registry.host}/team/app:1`;
     podman.podman('push', '--quiet', '--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`, BUSYBOX, image);
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
   });
 
   const forget = () => {
-    bench.podman.podman('rm', '--all', '--force');
-    bench.podman.podman('rmi', '--force', image);
+    setup.podman.podman('rm', '--all', '--force');
+    setup.podman.podman('rmi', '--force', image);
   };
   const hidden = (what: unknown) => {
     const text = inspect(what, { depth: 20 });
@@ -56,7 +56,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
   };
 
   test('without credentials the image is unavailable, and the reason is the registry’s', async () => {
-    await assert.rejects(bench.run({ image }), { code: 'image_unavailable', message: /unauthorized|authentication/i });
+    await assert.rejects(setup.run({ image }), { code: 'image_unavailable', message: /unauthorized|authentication/i });
   });
 
   test('wrong or unreadable credentials fail without being shown', async () => {
@@ -67,51 +67,51 @@ describe('private registries', NEEDS_REGISTRY, () => {
       ['env:HOME', 'failed_precondition'],
       ['literal:a:b', 'failed_precondition'],
     ] as const) {
-      const error = await bench.run({ image, registry_credentials }).catch((thrown: unknown) => thrown);
+      const error = await setup.run({ image, registry_credentials }).catch((thrown: unknown) => thrown);
       assert.equal(error instanceof SvcError && error.code, code, registry_credentials);
       hidden(error);
     }
-    hidden(bench.warnings);
+    hidden(setup.warnings);
   });
 
   test('credentials in both forms pull it, and nothing of them is in the container, its labels or its result', async () => {
     for (const registry_credentials of ['registry/json', 'registry/plain']) {
       const effectId = randomUUID();
       const look = 'env; cat /proc/1/cmdline; cat /proc/mounts; find / -xdev -name "*auth*" -type f';
-      const result = await bench.run({ image, registry_credentials, ...sh(look) }, { effectId });
+      const result = await setup.run({ image, registry_credentials, ...sh(look) }, { effectId });
       assert.equal(result.exit_code, 0);
-      hidden([result, await bench.podman.docker.getContainer(`svc-${effectId}`).inspect()]);
+      hidden([result, await setup.podman.docker.getContainer(`svc-${effectId}`).inspect()]);
       forget();
     }
   });
 
   test('the policy decides whether the registry is asked', async () => {
     const registry_credentials = 'registry/json';
-    await assert.rejects(bench.run({ image, registry_credentials, image_pull_policy: 'Never' }), {
+    await assert.rejects(setup.run({ image, registry_credentials, image_pull_policy: 'Never' }), {
       code: 'image_unavailable',
     });
-    await bench.run({ image, registry_credentials });
+    await setup.run({ image, registry_credentials });
     // Present now: no credentials are needed, unless it is to be pulled always.
-    assert.equal((await bench.run({ image })).exit_code, 0);
-    assert.equal((await bench.run({ image, image_pull_policy: 'Never' })).exit_code, 0);
-    await assert.rejects(bench.run({ image, image_pull_policy: 'Always' }), { code: 'image_unavailable' });
-    assert.equal((await bench.run({ image, image_pull_policy: 'Always', registry_credentials })).exit_code, 0);
+    assert.equal((await setup.run({ image })).exit_code, 0);
+    assert.equal((await setup.run({ image, image_pull_policy: 'Never' })).exit_code, 0);
+    await assert.rejects(setup.run({ image, image_pull_policy: 'Always' }), { code: 'image_unavailable' });
+    assert.equal((await setup.run({ image, image_pull_policy: 'Always', registry_credentials })).exit_code, 0);
     const strict = { limits: { ...LIMITS, alwaysPull: true } };
-    await assert.rejects(bench.runOn(strict, { image }), { code: 'image_unavailable' });
+    await assert.rejects(setup.runOn(strict, { image }), { code: 'image_unavailable' });
     forget();
   });
 
   test('the error names a tag that does not exist', async () => {
     const asked = { image: `${registry.host}/team/app:2`, registry_credentials: 'registry/json' };
-    await assert.rejects(bench.run(asked), { code: 'image_unavailable', message: /app:2.*(unknown|not found)/s });
+    await assert.rejects(setup.run(asked), { code: 'image_unavailable', message: /app:2.*(unknown|not found)/s });
   });
 
   test('a digest names what runs: a moved tag does not change it, and one that is not there is refused', async () => {
     const registry_credentials = 'registry/json';
     const credentials = ['--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`];
     const push = (from: string): string => {
-      const file = join(bench.podman.directory, 'pushed');
-      bench.podman.podman(
+      const file = join(setup.podman.directory, 'pushed');
+      setup.podman.podman(
         'push',
         '--quiet',
         ...credentials,
@@ -124,16 +124,16 @@ describe('private registries', NEEDS_REGISTRY, () => {
     };
     const first = push(BUSYBOX);
     const changed = `${registry.host}/team/changed:1`;
-    bench.podman.podman('tag', BUSYBOX, changed);
-    const container = bench.podman.podman('create', changed, 'true').trim();
-    bench.podman.podman('commit', '--quiet', '--change', 'ENV MOVED=yes', container, changed);
+    setup.podman.podman('tag', BUSYBOX, changed);
+    const container = setup.podman.podman('create', changed, 'true').trim();
+    setup.podman.podman('commit', '--quiet', '--change', 'ENV MOVED=yes', container, changed);
     const second = push(changed);
     assert.notEqual(first, second);
     forget();
-    bench.podman.podman('rmi', '--force', changed);
+    setup.podman.podman('rmi', '--force', changed);
     const envOf = async (image: string) => {
       const asked = { image, registry_credentials, image_pull_policy: 'Always', ...sh('echo "$MOVED"') } as const;
-      return (await bench.run(asked)).stdout.trim();
+      return (await setup.run(asked)).stdout.trim();
     };
     const pinned = `${registry.host}/team/pinned`;
     assert.equal(await envOf(`${pinned}@${first}`), '');
@@ -144,7 +144,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
       `sha256:${'0'.repeat(64)}`,
       `sha256:${first.slice(7).replace(/^./, (hex) => (hex === '0' ? '1' : '0'))}`,
     ])
-      await assert.rejects(bench.run({ image: `${pinned}@${absent}`, registry_credentials }), {
+      await assert.rejects(setup.run({ image: `${pinned}@${absent}`, registry_credentials }), {
         code: 'image_unavailable',
         message: /unknown|not found/i,
       });
@@ -154,7 +154,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
     const file = join(import.meta.dirname, '..', '..', '..', 'Containerfile');
     const build = ['build', '--target', 'dependencies', '--isolation', 'chroot', '--network', 'host', '--file', file];
     assert.throws(
-      () => bench.podman.podman(...build, '--build-arg', `NODE_IMAGE=${BUSYBOX}`, bench.podman.directory),
+      () => setup.podman.podman(...build, '--build-arg', `NODE_IMAGE=${BUSYBOX}`, setup.podman.directory),
       /NODE_IMAGE has no digest: localhost\/svc-test-busybox:1/,
     );
   });

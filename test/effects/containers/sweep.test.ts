@@ -9,57 +9,57 @@ import { type PodmanUnderTest, podmanUnderTest, REALM, sh, TENANT } from '../../
 import { waitUntil } from '../../support/wait-until.ts';
 
 describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => {
-  let bench: PodmanUnderTest;
+  let setup: PodmanUnderTest;
   before(async () => {
-    bench = await podmanUnderTest();
+    setup = await podmanUnderTest();
   });
   after(async () => {
-    await bench[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   const sweep = (more: Partial<ContainerSweepOptions> = {}) =>
-    startContainerSweep({ ...bench.parts, realm: REALM, clock: systemClock, ...more });
+    startContainerSweep({ ...setup.parts, realm: REALM, clock: systemClock, ...more });
   const count = async (effectId: string) =>
-    (await bench.podman.docker.listContainers({ all: true, filters: { label: [`dev.svc.effect=${effectId}`] } }))
+    (await setup.podman.docker.listContainers({ all: true, filters: { label: [`dev.svc.effect=${effectId}`] } }))
       .length;
 
   test('a pass removes ended and running containers without a waiter and leaves the others', async () => {
     const [ended, wanted, running] = [randomUUID(), randomUUID(), randomUUID()];
-    await bench.run(sh('true'), { effectId: ended });
-    await bench.run(sh('true'), { effectId: wanted });
+    await setup.run(sh('true'), { effectId: ended });
+    await setup.run(sh('true'), { effectId: wanted });
     const stop = new AbortController();
-    const leaving = bench.run(sh('sleep 60'), { effectId: running, signal: stop.signal });
-    await waitUntil('it runs', async () => (await bench.podman.docker.listContainers()).length > 0);
+    const leaving = setup.run(sh('sleep 60'), { effectId: running, signal: stop.signal });
+    await waitUntil('it runs', async () => (await setup.podman.docker.listContainers()).length > 0);
     stop.abort(new SvcError('cancelled'));
     await assert.rejects(leaving);
     const Labels = { 'dev.svc.effect': ended };
-    const foreign = await bench.podman.docker.createContainer({ Image: BUSYBOX, Cmd: ['true'], Labels });
-    bench.unwanted.add(ended);
-    bench.unwanted.add(running);
+    const foreign = await setup.podman.docker.createContainer({ Image: BUSYBOX, Cmd: ['true'], Labels });
+    setup.unwanted.add(ended);
+    setup.unwanted.add(running);
     const other = sweep({ realm: 'another installation' });
     assert.equal(await other.pass(), 0);
     const ours = sweep();
     assert.equal(await ours.pass(), 2);
     assert.deepEqual([await count(ended), await count(running), await count(wanted)], [1, 0, 1]);
     assert.equal((await foreign.inspect()).State.Status, 'created', 'what is not ours stays');
-    assert.equal(await bench.starts.find(TENANT, ended), null);
-    assert.notEqual(await bench.starts.find(TENANT, wanted), null);
+    assert.equal(await setup.starts.find(TENANT, ended), null);
+    assert.notEqual(await setup.starts.find(TENANT, wanted), null);
     await Promise.all([other.stop(), ours.stop()]);
   });
 
   test('a container is removed soon after its result was delivered', async () => {
     const effectId = randomUUID();
     const one = sweep({ intervalMs: 60_000 });
-    await bench.runOn({ onEnd: (owner) => one.soon(owner) }, sh('true'), { effectId });
+    await setup.runOn({ onEnd: (owner) => one.soon(owner) }, sh('true'), { effectId });
     assert.equal(await count(effectId), 1, 'until then it is the record of the result');
-    bench.unwanted.add(effectId);
+    setup.unwanted.add(effectId);
     await waitUntil('the container to go', async () => (await count(effectId)) === 0);
     await one.stop();
   });
 
   test('passes run periodically, and one that fails does not end them', async () => {
     const effectId = randomUUID();
-    await bench.run(sh('true'), { effectId });
+    await setup.run(sh('true'), { effectId });
     let asked = 0;
     const isWanted = async () => {
       asked += 1;
@@ -74,7 +74,7 @@ describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => 
   });
 
   test('two containers run side by side', async () => {
-    const [a, b] = await Promise.all([bench.run(sh('echo a; sleep 0.3')), bench.run(sh('echo b; sleep 0.3'))]);
+    const [a, b] = await Promise.all([setup.run(sh('echo a; sleep 0.3')), setup.run(sh('echo b; sleep 0.3'))]);
     assert.deepEqual([a.stdout, b.stdout], ['a\n', 'b\n']);
   });
 });

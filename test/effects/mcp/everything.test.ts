@@ -28,56 +28,56 @@ async function httpServer(port: number): Promise<AsyncDisposable & { readonly ur
 }
 
 /** What any transport must do with it. */
-async function speaks(bench: McpUnderTest): Promise<void> {
-  const tools = await bench.servers.tools();
+async function speaks(setup: McpUnderTest): Promise<void> {
+  const tools = await setup.servers.tools();
   const names = tools.map(({ tool }) => tool);
   for (const name of ['echo', 'get-sum', 'get-structured-content', 'trigger-long-running-operation']) {
     assert.ok(names.includes(name), name);
   }
-  assert.equal(await bench.text('everything.echo', { message: 'hello' }), 'Echo: hello');
-  assert.match(await bench.text('everything.get-sum', { a: 2, b: 40 }), /42/);
-  const { structured } = await bench.call('everything.get-structured-content', { location: 'Chicago' });
+  assert.equal(await setup.text('everything.echo', { message: 'hello' }), 'Echo: hello');
+  assert.match(await setup.text('everything.get-sum', { a: 2, b: 40 }), /42/);
+  const { structured } = await setup.call('everything.get-structured-content', { location: 'Chicago' });
   assert.equal(typeof structured?.temperature, 'number');
-  const refused = await bench.call('everything.get-sum', { a: 'two' });
+  const refused = await setup.call('everything.get-sum', { a: 'two' });
   assert.equal(refused.isError, true);
   const told: string[] = [];
   const long = { duration: 1, steps: 4 };
-  await bench.call('everything.trigger-long-running-operation', long, { onProgress: (text) => told.push(text) });
+  await setup.call('everything.trigger-long-running-operation', long, { onProgress: (text) => told.push(text) });
   // The last may come with the result, too late to be of interest.
   assert.deepEqual(told.slice(0, 3), ['1/4', '2/4', '3/4']);
   const endless = { duration: 60, steps: 2 };
-  const late = bench.call('everything.trigger-long-running-operation', endless, { timeoutMs: 300 });
+  const late = setup.call('everything.trigger-long-running-operation', endless, { timeoutMs: 300 });
   await assert.rejects(late, code('deadline_exceeded'));
   const stop = new AbortController();
-  const stopped = bench.call('everything.trigger-long-running-operation', endless, { signal: stop.signal });
+  const stopped = setup.call('everything.trigger-long-running-operation', endless, { signal: stop.signal });
   stop.abort(new Error('enough'));
   await assert.rejects(stopped, /enough/);
-  assert.equal(bench.servers.status()[0]?.status, 'ready');
+  assert.equal(setup.servers.status()[0]?.status, 'ready');
 }
 
 describe('the official server', () => {
   test('over stdio: tools, results, structured content, errors, progress, time-out, cancel', async () => {
-    await using bench = await mcpUnderTest([everything()]);
-    await speaks(bench);
+    await using setup = await mcpUnderTest([everything()]);
+    await speaks(setup);
   });
 
   test('over streamable HTTP the same, and a restart of it is survived', async () => {
     const port = await freePort();
     await using server = await httpServer(port);
-    await using bench = await mcpUnderTest([{ name: 'everything', url: server.url, health_check: { method: 'ping' } }]);
-    await speaks(bench);
+    await using setup = await mcpUnderTest([{ name: 'everything', url: server.url, health_check: { method: 'ping' } }]);
+    await speaks(setup);
     const pending = assert.rejects(
-      bench.call('everything.trigger-long-running-operation', { duration: 60, steps: 2 }),
+      setup.call('everything.trigger-long-running-operation', { duration: 60, steps: 2 }),
       code('unavailable'),
     );
     // It is on its way once a second call was answered.
-    await bench.text('everything.echo', { message: 'x' });
+    await setup.text('everything.echo', { message: 'x' });
     await server[Symbol.asyncDispose]();
     await pending;
-    await assert.rejects(bench.call('everything.echo', { message: 'x' }), code('unavailable'));
+    await assert.rejects(setup.call('everything.echo', { message: 'x' }), code('unavailable'));
     await using again = await httpServer(port);
     assert.equal(again.url, server.url);
-    await bench.until('everything', 'ready');
-    assert.equal(await bench.text('everything.echo', { message: 'back' }), 'Echo: back');
+    await setup.until('everything', 'ready');
+    assert.equal(await setup.text('everything.echo', { message: 'back' }), 'Echo: back');
   });
 });

@@ -13,21 +13,21 @@ const settings = (url: string) => ({
 describe('a server behind a URL', () => {
   test('gets its credentials with every request, and no log shows them', async () => {
     await using server = await httpServer({ bearer: BEARER });
-    await using bench = await mcpUnderTest([settings(server.url)], LIMITS);
-    assert.equal((await bench.servers.tools()).length, 7);
-    assert.equal(await bench.text('far.echo'), 'echo');
-    assert.equal((await bench.call('far.endless')).content.length, 0);
+    await using setup = await mcpUnderTest([settings(server.url)], LIMITS);
+    assert.equal((await setup.servers.tools()).length, 7);
+    assert.equal(await setup.text('far.echo'), 'echo');
+    assert.equal((await setup.call('far.endless')).content.length, 0);
     for (const headers of server.seen) {
       assert.deepEqual([headers.authorization, headers['x-api-key']], [`Bearer ${BEARER}`, KEY]);
     }
-    assert.ok(!/hunter2|good-news/.test(bench.logged.join('\n')));
+    assert.ok(!/hunter2|good-news/.test(setup.logged.join('\n')));
   });
 
   test('that refuses them offers nothing, and the status says why without them', async () => {
     await using server = await httpServer({ bearer: 'another' });
-    await using bench = await mcpUnderTest([settings(server.url)]);
-    assert.deepEqual(await bench.servers.tools(), []);
-    const [status] = bench.servers.status();
+    await using setup = await mcpUnderTest([settings(server.url)]);
+    assert.deepEqual(await setup.servers.tools(), []);
+    const [status] = setup.servers.status();
     assert.equal(status?.status, 'restarting');
     assert.match(status?.error ?? '', /not Bearer \[redacted\]/);
   });
@@ -35,19 +35,19 @@ describe('a server behind a URL', () => {
   test('that redirects elsewhere gets no credentials sent there', async () => {
     await using elsewhere = await httpServer();
     await using server = await httpServer({ redirect: elsewhere.url });
-    await using bench = await mcpUnderTest([settings(server.url)]);
-    assert.deepEqual(await bench.servers.tools(), []);
+    await using setup = await mcpUnderTest([settings(server.url)]);
+    assert.deepEqual(await setup.servers.tools(), []);
     assert.deepEqual(elsewhere.seen, []);
   });
 
   for (const tool of ['large', 'large-event', 'broken', 'nonsense']) {
     test(`that answers wrongly (${tool}) ends that call at once, and is connected again`, async () => {
       await using server = await httpServer();
-      await using bench = await mcpUnderTest([settings(server.url)], LIMITS);
-      await bench.servers.tools();
-      await assert.rejects(bench.call(`far.${tool}`), code('unavailable'));
-      await bench.until('far', 'ready');
-      assert.equal(await bench.text('far.echo'), 'echo');
+      await using setup = await mcpUnderTest([settings(server.url)], LIMITS);
+      await setup.servers.tools();
+      await assert.rejects(setup.call(`far.${tool}`), code('unavailable'));
+      await setup.until('far', 'ready');
+      assert.equal(await setup.text('far.echo'), 'echo');
       assert.equal(server.methods.filter((method) => method === 'initialize').length, 2);
       // Sent once: what was asked is never asked again behind the caller's back.
       assert.equal(server.methods.filter((method) => method === 'tools/call').length, 2);
@@ -56,31 +56,31 @@ describe('a server behind a URL', () => {
 
   test('that is busy for a moment keeps its session', async () => {
     await using server = await httpServer();
-    await using bench = await mcpUnderTest([settings(server.url)]);
-    await bench.servers.tools();
-    await assert.rejects(bench.call('far.busy'), code('unavailable'));
-    assert.equal(await bench.text('far.echo'), 'echo');
-    assert.equal(bench.servers.status()[0]?.restarts, 0);
+    await using setup = await mcpUnderTest([settings(server.url)]);
+    await setup.servers.tools();
+    await assert.rejects(setup.call('far.busy'), code('unavailable'));
+    assert.equal(await setup.text('far.echo'), 'echo');
+    assert.equal(setup.servers.status()[0]?.restarts, 0);
   });
 
   test('that forgets its sessions gets a new one', async () => {
     await using server = await httpServer();
-    await using bench = await mcpUnderTest([settings(server.url)]);
-    await bench.servers.tools();
+    await using setup = await mcpUnderTest([settings(server.url)]);
+    await setup.servers.tools();
     server.forget();
-    await assert.rejects(bench.call('far.echo'), code('unavailable'));
-    await waitUntil('a new session', () => bench.servers.status()[0]?.status === 'ready');
-    assert.equal(await bench.text('far.echo'), 'echo');
+    await assert.rejects(setup.call('far.echo'), code('unavailable'));
+    await waitUntil('a new session', () => setup.servers.status()[0]?.status === 'ready');
+    assert.equal(await setup.text('far.echo'), 'echo');
   });
 
   test('that has no listener is tried again until it has one', async () => {
     const port = await freePort();
-    await using bench = await mcpUnderTest([settings(`http://127.0.0.1:${port}/mcp`)]);
-    assert.deepEqual(await bench.servers.tools(), []);
-    assert.match(bench.servers.status()[0]?.error ?? '', /ECONNREFUSED/);
-    await waitUntil('several attempts', () => (bench.servers.status()[0]?.restarts ?? 0) >= 3);
+    await using setup = await mcpUnderTest([settings(`http://127.0.0.1:${port}/mcp`)]);
+    assert.deepEqual(await setup.servers.tools(), []);
+    assert.match(setup.servers.status()[0]?.error ?? '', /ECONNREFUSED/);
+    await waitUntil('several attempts', () => (setup.servers.status()[0]?.restarts ?? 0) >= 3);
     await using _server = await httpServer({ port });
-    await waitUntil('the server to be in use', () => bench.servers.status()[0]?.status === 'ready');
-    assert.equal(await bench.text('far.echo'), 'echo');
+    await waitUntil('the server to be in use', () => setup.servers.status()[0]?.status === 'ready');
+    assert.equal(await setup.text('far.echo'), 'echo');
   });
 });

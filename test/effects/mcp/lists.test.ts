@@ -4,8 +4,8 @@ import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 
 describe('the list of a server that sends invalid tools', () => {
   test('holds only valid tools, and the log says what is wrong with the rest', async () => {
-    await using bench = await mcpUnderTest([ours('nonsense')]);
-    const tools = await bench.servers.tools();
+    await using setup = await mcpUnderTest([ours('nonsense')]);
+    const tools = await setup.servers.tools();
     assert.equal(tools.length, 500);
     assert.deepEqual(
       tools.slice(0, 3).map(({ tool, reads, repeatable, skipJudge }) => [tool, reads, repeatable, skipJudge]),
@@ -16,7 +16,7 @@ describe('the list of a server that sends invalid tools', () => {
       ],
     );
     assert.equal(tools[0]?.description.length, 4_096);
-    const line = bench.logged.find((text) => text.includes('cannot be offered')) ?? '';
+    const line = setup.logged.find((text) => text.includes('cannot be offered')) ?? '';
     for (const why of [
       'listed twice',
       'other characters',
@@ -33,17 +33,17 @@ describe('the list of a server that sends invalid tools', () => {
   });
 
   test('an answer that is not a result of MCP is an error', async () => {
-    await using bench = await mcpUnderTest([ours('nonsense')]);
-    await bench.servers.tools();
-    await assert.rejects(bench.call('nonsense.good'), code('tool_failed'));
-    await assert.rejects(bench.call('nonsense.again'), code('tool_failed'));
-    assert.equal(bench.servers.status()[0]?.status, 'ready');
+    await using setup = await mcpUnderTest([ours('nonsense')]);
+    await setup.servers.tools();
+    await assert.rejects(setup.call('nonsense.good'), code('tool_failed'));
+    await assert.rejects(setup.call('nonsense.again'), code('tool_failed'));
+    assert.equal(setup.servers.status()[0]?.status, 'ready');
   });
 
   test('capabilities narrow it, and name the tools that no judge checks', async () => {
     const capabilities = ['good', { name: 'again', skip_judge: true }, 'not-there'];
-    await using bench = await mcpUnderTest([ours('nonsense', { capabilities })]);
-    const tools = await bench.servers.tools();
+    await using setup = await mcpUnderTest([ours('nonsense', { capabilities })]);
+    const tools = await setup.servers.tools();
     assert.deepEqual(
       tools.map(({ tool, skipJudge }) => [tool, skipJudge]),
       [
@@ -51,6 +51,6 @@ describe('the list of a server that sends invalid tools', () => {
         ['again', true],
       ],
     );
-    await assert.rejects(bench.call('nonsense.page-1-0'), code('not_found'));
+    await assert.rejects(setup.call('nonsense.page-1-0'), code('not_found'));
   });
 });

@@ -44,21 +44,21 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
   });
 
   async function looks(
-    bench: Awaited<ReturnType<typeof mcpUnderTest>>,
+    setup: Awaited<ReturnType<typeof mcpUnderTest>>,
   ): Promise<Record<keyof ReturnType<typeof SEEN>, string>> {
     const found = Object.entries(SEEN()).map(async ([name, script]) => [
       name,
-      await bench.text('curious.sh', { script }),
+      await setup.text('curious.sh', { script }),
     ]);
     return Object.fromEntries(await Promise.all(found));
   }
 
   test('a sandboxed MCP server sees its own directory, and no file, process or listener of the node', async () => {
     process.env.SVC_TEST_NODE = 'x';
-    await using bench = await mcpUnderTest([ours('curious', { paths: [SERVERS] })], {}, sandbox);
-    const tools = await bench.servers.tools();
-    assert.equal(tools.length, 1, bench.logged.join('\n'));
-    const { key, listener: said, processes, user, place } = await looks(bench);
+    await using setup = await mcpUnderTest([ours('curious', { paths: [SERVERS] })], {}, sandbox);
+    const tools = await setup.servers.tools();
+    assert.equal(tools.length, 1, setup.logged.join('\n'));
+    const { key, listener: said, processes, user, place } = await looks(setup);
     assert.ok(![key, said].join().includes(SECRET), key + said);
     assert.match(key, /No such file/);
     assert.deepEqual([processes.trim(), user.trim()], ['0', '1000']);
@@ -79,10 +79,10 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
   test('a sandboxed MCP server reports in its status a path that does not exist or belongs to the node', async () => {
     const inside = { path: join(directory, 'key.pem') };
     const settings = [ours('curious', { paths: [{ path: '/not/there' }] }), ours('wild', { paths: [SERVERS, inside] })];
-    await using bench = await mcpUnderTest(settings, {}, sandbox);
-    assert.deepEqual(await bench.servers.tools(), []);
+    await using setup = await mcpUnderTest(settings, {}, sandbox);
+    assert.deepEqual(await setup.servers.tools(), []);
     assert.deepEqual(
-      bench.servers.status().map(({ error }) => error),
+      setup.servers.status().map(({ error }) => error),
       [
         '/not/there does not exist on this node',
         `${inside.path} is in a directory of the node that no program may see`,
@@ -92,26 +92,26 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
 
   test('a sandboxed MCP server crashes, is limited and ends as one outside: nothing of it is left', async () => {
     const wild = ours('wild', { paths: [SERVERS], resource_limits: { memory_mb: 200 } });
-    const bench = await mcpUnderTest([wild, ours('stubborn', { paths: [SERVERS] })], {}, sandbox);
-    await bench.servers.tools();
-    await assert.rejects(bench.call('wild.crash'), code('unavailable'));
-    await bench.until('wild', 'ready');
+    const setup = await mcpUnderTest([wild, ours('stubborn', { paths: [SERVERS] })], {}, sandbox);
+    await setup.servers.tools();
+    await assert.rejects(setup.call('wild.crash'), code('unavailable'));
+    await setup.until('wild', 'ready');
     assert.match(
-      bench.logged.find((line) => line.startsWith('MCP server is down')) ?? '',
+      setup.logged.find((line) => line.startsWith('MCP server is down')) ?? '',
       /exit code 3: about to fall/,
     );
-    await assert.rejects(bench.call('wild.memory'), (error) => /200 MiB/.test(String(error)));
-    await bench.until('wild', 'ready');
-    await bench.text('wild.child');
-    const runs = (await readdir(join(bench.workspaces, '.programs'))).flatMap(
+    await assert.rejects(setup.call('wild.memory'), (error) => /200 MiB/.test(String(error)));
+    await setup.until('wild', 'ready');
+    await setup.text('wild.child');
+    const runs = (await readdir(join(setup.workspaces, '.programs'))).flatMap(
       (name) => name.match(/mcp-[0-9a-f-]+/) ?? [],
     );
     const left = () => runs.flatMap((run) => markedProcesses(run));
     assert.equal(runs.length, 2);
     assert.ok(left().length >= 5);
-    await bench.servers.close();
+    await setup.servers.close();
     await waitUntil('all processes are gone', () => left().length === 0);
-    assert.deepEqual(await readdir(join(bench.workspaces, '.programs')), []);
-    await bench[Symbol.asyncDispose]();
+    assert.deepEqual(await readdir(join(setup.workspaces, '.programs')), []);
+    await setup[Symbol.asyncDispose]();
   });
 });

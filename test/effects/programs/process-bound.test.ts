@@ -63,13 +63,13 @@ function highest(mark: string): () => number {
 }
 
 describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'linux' && 'needs Linux' }, () => {
-  let bench: ProgramsUnderTest;
+  let setup: ProgramsUnderTest;
   let cgroups: RunCgroups | null;
   before(async () => {
     cgroups = await openRunCgroups();
-    bench = await programsUnderTest();
+    setup = await programsUnderTest();
   });
-  after(() => bench.close());
+  after(() => setup.close());
 
   for (const [title, source] of [
     ['a fork bomb', BOMB],
@@ -78,9 +78,9 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
     test(`${title} never are more than the limit and its wrappers, and none stays`, async (t) => {
       if (cgroups === null) return t.skip('NO CONTROL GROUPS HERE: the bound is only sampled');
       const mark = `${7_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
-      const path = await bench.script(source);
+      const path = await setup.script(source);
       const most = highest(mark);
-      const result = await bench.run({ path, env: { MARK: mark }, limits: { timeout_ms: 60_000, processes: LIMIT } });
+      const result = await setup.run({ path, env: { MARK: mark }, limits: { timeout_ms: 60_000, processes: LIMIT } });
       const peak = most();
       assert.equal(result.stopped_by, 'processes');
       assert.ok(peak <= LIMIT + WRAPPERS, `${peak} processes at once`);
@@ -90,21 +90,21 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
 
   test('the operating system enforces the bound: a program gets an error for each process over it', async (t) => {
     if (cgroups === null) return t.skip('NO CONTROL GROUPS HERE');
-    const path = await bench.script('#!/bin/sh\ni=0; while [ $i -lt 60 ]; do sleep 600 & i=$((i + 1)); done\n');
-    const result = await bench.run({ path, limits: { timeout_ms: 60_000, processes: LIMIT } });
+    const path = await setup.script('#!/bin/sh\ni=0; while [ $i -lt 60 ]; do sleep 600 & i=$((i + 1)); done\n');
+    const result = await setup.run({ path, limits: { timeout_ms: 60_000, processes: LIMIT } });
     assert.equal(result.stopped_by, 'processes');
-    const within = await bench.script('#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8; do sleep 0.01 & done; wait; echo fine\n');
-    const fine = await bench.run({ path: within, limits: { timeout_ms: 60_000, processes: LIMIT } });
+    const within = await setup.script('#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8; do sleep 0.01 & done; wait; echo fine\n');
+    const fine = await setup.run({ path: within, limits: { timeout_ms: 60_000, processes: LIMIT } });
     assert.deepEqual([fine.stdout, fine.stopped_by], ['fine\n', undefined]);
   });
 
   test('a daemon that left its group, its parent and its mark ends with its run', async (t) => {
     if (cgroups === null) return t.skip('NO CONTROL GROUPS HERE: such a daemon outlives its run');
     const mark = `${6_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
-    const path = await bench.script(
+    const path = await setup.script(
       `#!/bin/sh\nenv -i setsid sh -c 'sleep ${mark} & sleep 0.05' >/dev/null 2>&1 &\nsleep 0.3; echo\n`,
     );
-    await bench.run({ path });
+    await setup.run({ path });
     assert.deepEqual(found(mark), []);
   });
 
@@ -126,10 +126,10 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
   test('without control groups the tree is stopped, then killed, also what left the group', async () => {
     const mark = `${8_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
     const limits = ProgramLimits.parse({ timeout_ms: 60_000, processes: LIMIT });
-    const path = await bench.script(SCATTERED.replace('i=$((i + 1))', 'i=$((i + 1)); sleep 0.01'));
+    const path = await setup.script(SCATTERED.replace('i=$((i + 1))', 'i=$((i + 1)); sleep 0.01'));
     // Without the mark of a run there is no control group.
     const environment = { PATH: '/usr/bin:/bin', MARK: mark };
-    const program = await launch({ program: path, args: [], directory: bench.directory, environment, limits });
+    const program = await launch({ program: path, args: [], directory: setup.directory, environment, limits });
     assert.equal(program.refused, undefined);
     const most = highest(mark);
     const result = await followProgram(program, {
@@ -152,13 +152,13 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
   });
 
   test('descriptors that the node was started with do not reach it', async () => {
-    const secret = openSync(join(bench.directory, 'secret'), 'w+', 0o600);
-    const script = await bench.script('#!/bin/sh\nls -l /proc/self/fd\n');
+    const secret = openSync(join(setup.directory, 'secret'), 'w+', 0o600);
+    const script = await setup.script('#!/bin/sh\nls -l /proc/self/fd\n');
     // The node is a process of its own, which gets 57 and 200 from here.
     const given = new Set([57, 200]);
     const stdio = Array.from({ length: 201 }, (_, at) => (at === 1 ? 'pipe' : given.has(at) ? secret : 'ignore'));
     const program = join(import.meta.dirname, 'inherited-node.ts');
-    const child = spawn(process.execPath, [program, bench.workspaces, script], { stdio });
+    const child = spawn(process.execPath, [program, setup.workspaces, script], { stdio });
     assert.ok(child.stdout !== null);
     const [output] = await Promise.all([text(child.stdout), once(child, 'close')]);
     closeSync(secret);

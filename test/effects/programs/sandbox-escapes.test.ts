@@ -26,7 +26,7 @@ describe('escape attempts from the sandbox', {
 }, () => {
   let directory = '';
   let missing = '';
-  let scene: Record<string, string> = {};
+  let setup: Record<string, string> = {};
   let secret = -1;
   let shared = '';
   const servers: Server[] = [];
@@ -52,7 +52,7 @@ describe('escape attempts from the sandbox', {
     await chmod(socket, 0o777);
     const address = tcp.address();
     shared = /\d+/.exec(execFileSync('ipcmk', ['-M', '4096', '-p', '0644'], { encoding: 'utf8' }))?.[0] ?? '';
-    scene = {
+    setup = {
       ...{ DATA: data, FILE: join(directory, 'file'), OUT: out, SOCKET: socket, ABSTRACT: abstract, MARKER: marker },
       PORT: String(typeof address === 'object' ? address?.port : ''),
       ...{ MACHINE: hostname(), SHARED: shared },
@@ -92,8 +92,8 @@ describe('escape attempts from the sandbox', {
       return child;
     };
     const victim = start(['sleep', '98765'], { SENTINEL });
-    const env = { ...scene, PID: String(victim.pid) };
-    const prisoner = start([process.execPath, PRISONER, workspaces, String(scene.DATA), where], env);
+    const env = { ...setup, PID: String(victim.pid) };
+    const prisoner = start([process.execPath, PRISONER, workspaces, String(setup.DATA), where], env);
     assert.ok(prisoner.stdout !== null);
     const lines = (await text(prisoner.stdout)).trim().split('\n');
     victim.kill('SIGKILL');

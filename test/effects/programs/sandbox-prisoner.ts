@@ -17,7 +17,7 @@ import { CHOSEN_ESCAPES } from './sandbox-escapes.ts';
 const [, , workspaces, data, where] = process.argv;
 if (workspaces === undefined || data === undefined) throw new Error('usage: sandbox-prisoner.ts WORKSPACES DATA WHERE');
 const SCENE = ['DATA', 'FILE', 'OUT', 'PORT', 'SOCKET', 'ABSTRACT', 'PID', 'MARKER', 'MACHINE', 'SHARED'];
-const scene = Object.fromEntries(SCENE.map((name) => [name, process.env[name] ?? '']));
+const setup = Object.fromEntries(SCENE.map((name) => [name, process.env[name] ?? '']));
 const opened = await openSandbox({ workspaces, hidden: [data] });
 const limits = ProgramLimits.parse({ timeout_ms: 40_000 });
 const watch = new GroupWatch();
@@ -27,7 +27,7 @@ async function inside(directory: string, script: string, run: string): Promise<s
   await opened.sandbox.prepare([directory]);
   const bind = { directory, path: WORKSPACE, readOnly: false };
   const start = opened.sandbox.through({ program: '/bin/sh', args: ['-c', script] }, [bind], WORKSPACE);
-  const environment = commandEnvironment(scene, { workspace: WORKSPACE, run });
+  const environment = commandEnvironment(setup, { workspace: WORKSPACE, run });
   const { stdout, stderr } = await supervise(
     { ...start, directory, environment, limits },
     { workspaces: workspaces ?? '', run, watch, killGraceMs: 200, stop: new AbortController().signal },
@@ -36,7 +36,7 @@ async function inside(directory: string, script: string, run: string): Promise<s
 }
 
 async function outside(directory: string, script: string): Promise<string> {
-  const environment = { ...scene, PATH: '/usr/bin:/bin:/usr/sbin:/sbin', HOME: directory };
+  const environment = { ...setup, PATH: '/usr/bin:/bin:/usr/sbin:/sbin', HOME: directory };
   const stdio = ['ignore', 'pipe', 'pipe', ...Array<'ignore'>(6).fill('ignore'), 9] as const;
   const child = spawn('/bin/sh', ['-c', script], {
     cwd: directory,

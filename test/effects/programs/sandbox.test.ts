@@ -18,7 +18,7 @@ const STRANGER = 64_321;
 const needsRoot = { skip: process.getuid?.() === 0 ? false : 'only a node of root has programs of other users' };
 
 describe('a program in the sandbox', { timeout: 400_000 }, () => {
-  let bench: ProgramsUnderTest;
+  let setup: ProgramsUnderTest;
   let sandbox: Sandbox | null = null;
   let reason = '';
   let workspaces = '';
@@ -26,77 +26,77 @@ describe('a program in the sandbox', { timeout: 400_000 }, () => {
     ({ workspaces } = await programsUnderTest());
     await mkdir(workspaces, { recursive: true });
     ({ sandbox, reason } = await sandboxFor(workspaces));
-    bench = await programsUnderTest({ workspaces, view: sandbox });
+    setup = await programsUnderTest({ workspaces, view: sandbox });
   });
   after(async () => {
-    await bench?.close();
+    await setup?.close();
     await rm(dirname(workspaces), { recursive: true, force: true });
   });
 
   test('finds its workspace at /workspace, and its files are there for the node', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const path = await bench.script(
+    const path = await setup.script(
       '#!/bin/sh\npwd; echo "$HOME"; echo kept > file; cat file; id -u; echo err >&2; exit 3\n',
     );
-    const { stdout, stderr, exit_code } = await bench.run({ path });
+    const { stdout, stderr, exit_code } = await setup.run({ path });
     assert.deepEqual([stdout, stderr, exit_code], ['/workspace\n/workspace\nkept\n1000\n', 'err\n', 3]);
     assert.deepEqual(await recorded(workspaces), []);
   });
 
   test('is ended by TERM first, which it may heed, then by KILL', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const heeds = await bench.script(
+    const heeds = await setup.script(
       '#!/bin/sh\ntrap "echo heard; exit 7" TERM\necho begun; while :; do sleep 0.05; done\n',
     );
-    const first = await bench.run({ path: heeds, limits: { timeout_ms: 4_000 } });
+    const first = await setup.run({ path: heeds, limits: { timeout_ms: 4_000 } });
     assert.deepEqual([first.stdout, first.exit_code, first.timed_out], ['begun\nheard\n', 7, true]);
-    const deaf = await bench.script('#!/bin/sh\ntrap "" TERM\nwhile :; do sleep 0.05; done\n');
-    const second = await bench.run({ path: deaf, limits: { timeout_ms: 2_000 } });
+    const deaf = await setup.script('#!/bin/sh\ntrap "" TERM\nwhile :; do sleep 0.05; done\n');
+    const second = await setup.run({ path: deaf, limits: { timeout_ms: 2_000 } });
     assert.deepEqual([second.timed_out, second.exit_code], [true, 137]);
   });
 
   test('that a signal ended says 128 and its number', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const path = await bench.script('#!/bin/sh\nkill -SEGV $$\n');
-    assert.equal((await bench.run({ path })).exit_code, 139);
+    const path = await setup.script('#!/bin/sh\nkill -SEGV $$\n');
+    assert.equal((await setup.run({ path })).exit_code, 139);
   });
 
   test('that cannot be executed ends with 126 or 127', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const path = await bench.script('#!/usr/bin/env no-such-program-here\n');
-    assert.equal((await bench.run({ path })).exit_code, 127);
+    const path = await setup.script('#!/usr/bin/env no-such-program-here\n');
+    assert.equal((await setup.run({ path })).exit_code, 127);
   });
 
   test('has the limits that it has without', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const eat = await bench.script(
+    const eat = await setup.script(
       '#!/bin/sh\nx=$(head -c 60000000 /dev/zero | tr "\\0" x); y=$x$x; z=$x$x; sleep 60\n',
     );
     const limits = { timeout_ms: 60_000, memory_bytes: 100 * MiB };
-    assert.equal((await bench.run({ path: eat, limits })).stopped_by, 'memory');
-    const fork = await bench.script('#!/bin/sh\nwhile :; do sleep 300 & sleep 0.01; done\n');
+    assert.equal((await setup.run({ path: eat, limits })).stopped_by, 'memory');
+    const fork = await setup.script('#!/bin/sh\nwhile :; do sleep 300 & sleep 0.01; done\n');
     assert.equal(
-      (await bench.run({ path: fork, limits: { timeout_ms: 60_000, processes: 20 } })).stopped_by,
+      (await setup.run({ path: fork, limits: { timeout_ms: 60_000, processes: 20 } })).stopped_by,
       'processes',
     );
   });
 
   test('that is cancelled leaves nothing', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const path = await bench.script('#!/bin/sh\necho begun; setsid sleep 300 & sleep 300\n');
+    const path = await setup.script('#!/bin/sh\necho begun; setsid sleep 300 & sleep 300\n');
     const stop = new AbortController();
     const progress = (): boolean => {
       stop.abort(new SvcError('cancelled'));
       return true;
     };
-    await assert.rejects(bench.run({ path }, { signal: stop.signal, progress }), { code: 'cancelled' });
+    await assert.rejects(setup.run({ path }, { signal: stop.signal, progress }), { code: 'cancelled' });
     assert.deepEqual(await recorded(workspaces), []);
   });
 
   test('works on files that a program of another user left, also on private ones', needsRoot, async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
     const { sandbox: other } = await sandboxFor(workspaces, { user: '2001:2002' });
-    const benches = { 1000: bench, 2001: await programsUnderTest({ workspaces, view: other }) } as const;
+    const benches = { 1000: setup, 2001: await programsUnderTest({ workspaces, view: other }) } as const;
     const said: string[] = [];
     for (const uid of [1000, 2001, 1000] as const) {
       const path = await benches[uid].script(
@@ -118,8 +118,8 @@ describe('a program in the sandbox', { timeout: 400_000 }, () => {
 
   test('under read_only writes nothing but its own /tmp', async (t) => {
     if (sandbox === null) return skipWithout(t, reason);
-    const path = await bench.script('#!/bin/sh\necho x > /tmp/x && echo tmp; echo x > /workspace/x || exit 9\n');
-    const { stdout, exit_code } = await bench.run({ path, rules: { network: 'closed', read_only: true } });
+    const path = await setup.script('#!/bin/sh\necho x > /tmp/x && echo tmp; echo x > /workspace/x || exit 9\n');
+    const { stdout, exit_code } = await setup.run({ path, rules: { network: 'closed', read_only: true } });
     assert.deepEqual([stdout, exit_code], ['tmp\n', 9]);
   });
 
@@ -196,13 +196,13 @@ describe('a program in the sandbox', { timeout: 400_000 }, () => {
     if (sandbox === null) return skipWithout(t, reason);
     const path = join(workspaces, 'theirs');
     await writeFile(path, '#!/bin/sh\necho ran\n', { mode: 0o755 });
-    await assert.rejects(bench.run({ path }), { code: 'program_failed', message: /no program may see/ });
+    await assert.rejects(setup.run({ path }), { code: 'program_failed', message: /no program may see/ });
     assert.ok((await stat(path)).isFile());
     assert.match(await readFile(path, 'utf8'), /ran/);
   });
 
   test('a program is refused where nothing would enforce the rules of its manifest', async () => {
-    const path = await bench.script('#!/bin/sh\n');
+    const path = await setup.script('#!/bin/sh\n');
     const plain = await programsUnderTest();
     for (const rules of [
       { network: 'none', read_only: false },

@@ -8,15 +8,15 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { type VolumesUnderTest, volumesUnderTest } from './volumes-under-test.ts';
 
-let bench: VolumesUnderTest;
+let setup: VolumesUnderTest;
 before(async () => {
-  bench = await volumesUnderTest();
+  setup = await volumesUnderTest();
 });
-after(async () => bench[Symbol.asyncDispose]());
+after(async () => setup[Symbol.asyncDispose]());
 
 async function tree(files: Readonly<Record<string, string>>): Promise<{ id: string; directory: string }> {
-  const id = await bench.volume();
-  const { directory } = await bench.volumes.open('acme', id);
+  const id = await setup.volume();
+  const { directory } = await setup.volumes.open('acme', id);
   for (const [name, content] of Object.entries(files)) {
     await mkdir(join(directory, name, '..'), { recursive: true });
     await writeFile(join(directory, name), content);
@@ -38,16 +38,16 @@ const openBelow = (directory: string): string[] =>
 describe('a search in a volume', () => {
   test('is one event, whatever its result', async () => {
     const { id } = await tree({ 'a/b': 'x', 'a/c': 'x', d: 'x' });
-    bench.named();
-    await bench.volumes.files.grep('acme', id, '/', 'x');
-    await bench.volumes.files.glob('acme', id, '/', '**');
-    assert.deepEqual(bench.named(), ['FileRead', 'DirectoryListed']);
+    setup.named();
+    await setup.volumes.files.grep('acme', id, '/', 'x');
+    await setup.volumes.files.glob('acme', id, '/', '**');
+    assert.deepEqual(setup.named(), ['FileRead', 'DirectoryListed']);
   });
 
   test('ends at its bounds and says which', async () => {
     const names = Array.from({ length: 300 }, (_, index) => [`d${index % 7}/f${index}`, 'match\nmatch\n']);
     const { id } = await tree(Object.fromEntries(names));
-    const { files } = bench.volumes;
+    const { files } = setup.volumes;
     const found = await files.grep('acme', id, '/', 'match', { found: 10 });
     assert.deepEqual([found.matches.length, found.ended_by], [10, 'found']);
     assert.equal((await files.grep('acme', id, '/', 'match', { entries: 20 })).ended_by, 'entries');
@@ -65,51 +65,51 @@ describe('a search in a volume', () => {
     });
     execFileSync('mkfifo', [join(directory, 'pipe')]);
     await symlink('text', join(directory, 'link'));
-    const { matches, skipped, files } = await bench.volumes.files.grep('acme', id, '/', 'needle');
+    const { matches, skipped, files } = await setup.volumes.files.grep('acme', id, '/', 'needle');
     assert.deepEqual([matches.map(({ path }) => path), skipped, files], [['text'], 2, 1]);
   });
 
   test('cuts long lines, and stays linear on patterns made to be slow', async () => {
     const { id } = await tree({ long: `${'a'.repeat(100_000)}!` });
-    const [match] = (await bench.volumes.files.grep('acme', id, '/', '(a*)*!')).matches;
+    const [match] = (await setup.volumes.files.grep('acme', id, '/', '(a*)*!')).matches;
     assert.ok(match !== undefined && match.text.length < 600);
-    assert.equal((await bench.volumes.files.grep('acme', id, '/', '(a|aa)+b')).matches.length, 0);
+    assert.equal((await setup.volumes.files.grep('acme', id, '/', '(a|aa)+b')).matches.length, 0);
   });
 
   test('that computes too long is ended, and leaves nothing open', async () => {
     const { id, directory } = await tree({ ['a'.repeat(200)]: '' });
     const slow = `${'*a'.repeat(40)}b`;
-    const searching = bench.volumes.files.glob('acme', id, '/', slow, { timeMs: 200 });
+    const searching = setup.volumes.files.glob('acme', id, '/', slow, { timeMs: 200 });
     await assert.rejects(searching, { code: 'deadline_exceeded' });
     const cancel = new AbortController();
-    const cancelled = bench.volumes.files.glob('acme', id, '/', slow, { signal: cancel.signal });
+    const cancelled = setup.volumes.files.glob('acme', id, '/', slow, { signal: cancel.signal });
     cancel.abort(new SvcError('cancelled', 'enough'));
     await assert.rejects(cancelled, { code: 'cancelled' });
     await waitUntil('all descriptors are closed', () => openBelow(directory).length === 0);
-    assert.deepEqual((await bench.volumes.files.glob('acme', id, '/', '*')).paths.length, 1);
+    assert.deepEqual((await setup.volumes.files.glob('acme', id, '/', '*')).paths.length, 1);
   });
 
   test('many at once are all answered', async () => {
     const { id } = await tree({ 'a/b': 'x' });
-    const all = Array.from({ length: 40 }, () => bench.volumes.files.grep('acme', id, '/', 'x'));
+    const all = Array.from({ length: 40 }, () => setup.volumes.files.grep('acme', id, '/', 'x'));
     for (const { matches } of await Promise.all(all)) assert.deepEqual(matches, [{ path: 'a/b', line: 1, text: 'x' }]);
   });
 
   test('of another tenant finds no volume; a pattern that does not compile is refused', async () => {
     const { id } = await tree({ a: 'x' });
-    await assert.rejects(bench.volumes.files.grep('other', id, '/', 'x'), { code: 'not_found' });
-    await assert.rejects(bench.volumes.files.grep('acme', id, '/', '('), {
+    await assert.rejects(setup.volumes.files.grep('other', id, '/', 'x'), { code: 'not_found' });
+    await assert.rejects(setup.volumes.files.grep('acme', id, '/', '('), {
       code: 'invalid_argument',
       field: 'pattern',
     });
-    await assert.rejects(bench.volumes.files.glob('acme', id, '/', '../*'), { code: 'invalid_argument' });
-    await assert.rejects(bench.volumes.files.glob('acme', id, '/..', '*'), { code: 'forbidden' });
+    await assert.rejects(setup.volumes.files.glob('acme', id, '/', '../*'), { code: 'invalid_argument' });
+    await assert.rejects(setup.volumes.files.glob('acme', id, '/..', '*'), { code: 'forbidden' });
   });
 });
 
 describe('a directory that becomes a link while it is searched', () => {
   test('never leads out of the volume', async () => {
-    const outside = join(bench.directory, 'outside');
+    const outside = join(setup.directory, 'outside');
     await mkdir(join(outside, 'sub'), { recursive: true });
     for (const name of ['inner', 'sub/inner']) await writeFile(join(outside, name), 'outside of every volume');
     const names = Array.from({ length: 40 }, (_, index) => `d${index}`);
@@ -139,12 +139,12 @@ describe('a directory that becomes a link while it is searched', () => {
     let inside = 0;
     try {
       for (let round = 0; round < 150; round += 1) {
-        const { matches } = await bench.volumes.files.grep('acme', id, '/', '.*');
+        const { matches } = await setup.volumes.files.grep('acme', id, '/', '.*');
         for (const { text, path } of matches) {
           assert.equal(text, 'inside', path);
           inside += 1;
         }
-        const { matches: below } = await bench.volumes.files.grep('acme', id, '/d7', '.*').catch((error: unknown) => {
+        const { matches: below } = await setup.volumes.files.grep('acme', id, '/d7', '.*').catch((error: unknown) => {
           assert.ok(
             error instanceof SvcError && ['not_found', 'forbidden', 'failed_precondition'].includes(error.code),
           );
@@ -163,7 +163,7 @@ describe('a directory that becomes a link while it is searched', () => {
 describe('a write that replaces known content', () => {
   test('is refused when the file holds something else, or is gone', async () => {
     const { id } = await tree({ file: 'one' });
-    const { files } = bench.volumes;
+    const { files } = setup.volumes;
     const expecting = (expected: string) =>
       files.write('acme', id, 'file', Buffer.from('two'), { expected: Buffer.from(expected) });
     await assert.rejects(expecting('ONE'), { code: 'conflict' });
@@ -180,15 +180,15 @@ describe('a write that replaces known content', () => {
   test('goes to the file that a link inside the volume names', async () => {
     const { id, directory } = await tree({ 'a/file': 'one' });
     await symlink('a/file', join(directory, 'link'));
-    await bench.volumes.files.write('acme', id, 'link', Buffer.from('two'), { expected: Buffer.from('one') });
-    assert.equal(String(await bench.volumes.files.read('acme', id, 'a/file')), 'two');
+    await setup.volumes.files.write('acme', id, 'link', Buffer.from('two'), { expected: Buffer.from('one') });
+    assert.equal(String(await setup.volumes.files.read('acme', id, 'a/file')), 'two');
   });
 
   test('of many at once exactly one wins', async () => {
     const { id } = await tree({ file: '0' });
     const expected = Buffer.from('0');
     const writes = Array.from({ length: 20 }, (_, index) =>
-      bench.volumes.files.write('acme', id, 'file', Buffer.from(`w${index}`), { expected }),
+      setup.volumes.files.write('acme', id, 'file', Buffer.from(`w${index}`), { expected }),
     );
     const settled = await Promise.allSettled(writes);
     assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1);

@@ -13,10 +13,10 @@ const text = (value: string): Buffer => Buffer.from(value);
 
 describe('files in a volume', () => {
   test('are written, read, listed, shown and deleted, each with one event', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    bench.named();
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    setup.named();
     assert.deepEqual(await files.write('acme', id, '/a/b/c.txt', text('one')), {
       ...{ path: '/a/b/c.txt', bytes_written: 3, created: true },
     });
@@ -39,15 +39,15 @@ describe('files in a volume', () => {
     await files.delete('acme', id, 'a', { recursive: true });
     assert.deepEqual((await files.list('acme', id, '/')).entries, []);
     const events = ['FileCreated', 'FileWritten', 'FileRead', 'FileCreated', 'FileCreated', 'DirectoryListed'];
-    assert.deepEqual(bench.named(), [...events, 'FileDeleted', 'DirectoryListed']);
-    assert.deepEqual(bench.events.at(-2)?.details, { directory: true });
+    assert.deepEqual(setup.named(), [...events, 'FileDeleted', 'DirectoryListed']);
+    assert.deepEqual(setup.events.at(-2)?.details, { directory: true });
   });
 
   test('errors name a path that is missing, no file, or too large to read at once', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    const { directory } = await bench.volumes.open('acme', id);
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    const { directory } = await setup.volumes.open('acme', id);
     execFileSync('mkfifo', [join(directory, 'pipe')]);
     await files.write('acme', id, 'file', text('12345'));
     await assert.rejects(files.read('acme', id, 'none'), { code: 'not_found' });
@@ -63,51 +63,51 @@ describe('files in a volume', () => {
   });
 
   test('another tenant sees no volume', async () => {
-    await using bench = await volumesUnderTest();
-    const id = await bench.volume();
+    await using setup = await volumesUnderTest();
+    const id = await setup.volume();
     for (const tenant of ['other', '..', 'acme/..']) {
-      await assert.rejects(bench.volumes.files.list(tenant, id, '/'), /volume not found|tenant must match/);
+      await assert.rejects(setup.volumes.files.list(tenant, id, '/'), /volume not found|tenant must match/);
     }
-    await assert.rejects(bench.volumes.open('other', id), { code: 'not_found' });
-    await assert.rejects(bench.volumes.open('acme', '../other'), { code: 'not_found' });
+    await assert.rejects(setup.volumes.open('other', id), { code: 'not_found' });
+    await assert.rejects(setup.volumes.open('acme', '../other'), { code: 'not_found' });
   });
 });
 
 describe('nothing leads out of a volume', () => {
   test('the volume itself is a directory like any other, also over a link, and no attempt to leave it', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    const { directory } = await bench.volumes.open('acme', id);
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    const { directory } = await setup.volumes.open('acme', id);
     await symlink('.', join(directory, 'top'));
-    bench.named();
+    setup.named();
     for (const path of ['', '/', '.', 'top']) {
       await assert.rejects(files.read('acme', id, path), { code: 'failed_precondition' }, path);
       await assert.rejects(files.download('acme', id, path), { code: 'failed_precondition' }, path);
     }
     await assert.rejects(files.write('acme', id, '/', text('')), { code: 'failed_precondition' });
     await assert.rejects(files.delete('acme', id, '/', { recursive: true }), { code: 'failed_precondition' });
-    assert.deepEqual(bench.named(), []);
+    assert.deepEqual(setup.named(), []);
   });
 
   test('.. is refused wherever it leads, and recorded', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    bench.named();
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    setup.named();
     for (const path of ['../secret', 'a/../../secret', 'a/../b', '/..']) {
       await assert.rejects(files.read('acme', id, path), { code: 'forbidden' }, path);
     }
-    assert.deepEqual(bench.named(), Array(4).fill('PathTraversalBlocked'));
-    assert.equal(bench.events.at(-1)?.details.attempted_path, '/..');
+    assert.deepEqual(setup.named(), Array(4).fill('PathTraversalBlocked'));
+    assert.equal(setup.events.at(-1)?.details.attempted_path, '/..');
   });
 
   test('links a command made are followed inside and nowhere else', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    const { directory } = await bench.volumes.open('acme', id);
-    await writeFile(join(bench.directory, 'secret'), 'no');
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    const { directory } = await setup.volumes.open('acme', id);
+    await writeFile(join(setup.directory, 'secret'), 'no');
     await files.write('acme', id, 'real/file', text('yes'));
     await mkdir(join(directory, 'links'));
     for (const [name, target] of [
@@ -123,26 +123,26 @@ describe('nothing leads out of a volume', () => {
     }
     assert.equal(String(await files.read('acme', id, 'links/inside/file')), 'yes');
     assert.equal(String(await files.read('acme', id, 'links/file')), 'yes');
-    bench.named();
+    setup.named();
     for (const path of ['links/absolute/passwd', 'links/climb/secret', 'links/out', 'links/self', 'links/host/file']) {
       await assert.rejects(files.read('acme', id, path), { code: 'forbidden' }, path);
       await assert.rejects(files.write('acme', id, `${path}/x`, text('')), { code: 'forbidden' }, path);
       await assert.rejects(files.list('acme', id, path), { code: 'forbidden' }, path);
     }
-    assert.deepEqual(new Set(bench.named()), new Set(['PathTraversalBlocked']));
+    assert.deepEqual(new Set(setup.named()), new Set(['PathTraversalBlocked']));
     await files.write('acme', id, 'links/out', text('replaced the link'));
-    assert.equal(await readFile(join(bench.directory, 'secret'), 'utf8'), 'no');
+    assert.equal(await readFile(join(setup.directory, 'secret'), 'utf8'), 'no');
     await files.delete('acme', id, 'links', { recursive: true });
     assert.equal(String(await files.read('acme', id, 'real/file')), 'yes');
     assert.ok((await stat('/etc/passwd')).isFile());
   });
 
   test('a directory that becomes a link while files are written never leads out', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    const { directory } = await bench.volumes.open('acme', id);
-    const outside = join(bench.directory, 'outside');
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    const { directory } = await setup.volumes.open('acme', id);
+    const outside = join(setup.directory, 'outside');
     await mkdir(outside);
     const flip = `while :; do rm -rf d; mkdir d; rm -rf d; ln -s ${outside} d; done 2>/dev/null`;
     const flipper = spawn('/bin/sh', ['-c', flip], { cwd: directory, stdio: 'ignore' });
@@ -159,27 +159,27 @@ describe('nothing leads out of a volume', () => {
 
 describe('size limits of files', () => {
   test('a file exactly at the limit is taken, one byte more is not', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume(1_000);
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume(1_000);
     await files.write('acme', id, 'a', Buffer.alloc(600));
     await files.write('acme', id, 'b', Buffer.alloc(400));
-    bench.named();
+    setup.named();
     await assert.rejects(files.write('acme', id, 'c', Buffer.alloc(1)), { code: 'quota_exceeded' });
-    assert.deepEqual(bench.named(), ['QuotaExceeded']);
-    await bench.volumes.checkQuota('acme', id);
+    assert.deepEqual(setup.named(), ['QuotaExceeded']);
+    await setup.volumes.checkQuota('acme', id);
     await files.write('acme', id, 'c', Buffer.alloc(0));
     await files.write('acme', id, 'b', Buffer.alloc(399));
     await files.write('acme', id, 'c', Buffer.alloc(1));
     await assert.rejects(files.write('acme', id, 'b', Buffer.alloc(400)), { code: 'quota_exceeded' });
     assert.equal((await files.stat('acme', id, 'b')).size_bytes, 399);
-    assert.equal((await bench.volumes.get('acme', id)).used_bytes, 1_000);
+    assert.equal((await setup.volumes.get('acme', id)).used_bytes, 1_000);
   });
 
   test('two writers at once never get the same room', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume(100_000);
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume(100_000);
     async function* slowly() {
       for (let piece = 0; piece < 6; piece += 1) {
         await new Promise((resolve) => setImmediate(resolve));
@@ -188,13 +188,13 @@ describe('size limits of files', () => {
     }
     const outcomes = await Promise.allSettled(['a', 'b', 'c'].map((name) => files.write('acme', id, name, slowly())));
     assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected', 'rejected']);
-    assert.equal((await bench.volumes.get('acme', id)).used_bytes, 60_000);
+    assert.equal((await setup.volumes.get('acme', id)).used_bytes, 60_000);
   });
 
   test('content that ends early or is refused leaves the file as it was and nothing beside it', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume(1_000);
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume(1_000);
     await files.write('acme', id, 'a', text('old'));
     async function* broken() {
       yield text('new');
@@ -203,19 +203,19 @@ describe('size limits of files', () => {
     await assert.rejects(files.write('acme', id, 'a', broken()), { code: 'internal' });
     await assert.rejects(files.write('acme', id, 'a', Buffer.alloc(2_000)), { code: 'quota_exceeded' });
     assert.equal(String(await files.read('acme', id, 'a')), 'old');
-    assert.equal((await bench.volumes.get('acme', id)).used_bytes, 3);
-    const { directory } = await bench.volumes.open('acme', id);
+    assert.equal((await setup.volumes.get('acme', id)).used_bytes, 3);
+    const { directory } = await setup.volumes.open('acme', id);
     assert.deepEqual(await readdir(join(directory, '.svc-uploads')), []);
   });
 
   test('a full disk is unavailable, not the volume’s limit, and has room again later', async (t) => {
     await using disk = (await smallFileSystem()) ?? (await limitedFiles());
     if (disk === null) return t.skip('neither a file system nor a limit can be made here');
-    await using bench = await volumesUnderTest();
-    const documents = new SqliteDocuments({ directory: join(bench.directory, 'more') });
+    await using setup = await volumesUnderTest();
+    const documents = new SqliteDocuments({ directory: join(setup.directory, 'more') });
     await documents.open();
     const volumes = await createVolumes({
-      ...{ root: join(disk.directory, 'volumes'), documents, clock: bench.clock, warn: () => {} },
+      ...{ root: join(disk.directory, 'volumes'), documents, clock: setup.clock, warn: () => {} },
       random: systemRandom,
       limits: { defaultTtlHours: 1, defaultSizeLimitMb: 1_000, maxSizeLimitMb: 1_000 },
       ended: async () => true,

@@ -10,10 +10,10 @@ const text = (value: string): Buffer => Buffer.from(value);
 
 describe('files of a node that runs as root in a directory of another user', { skip }, () => {
   test('belong to that user: files, directories and replaced files', async () => {
-    await using bench = await volumesUnderTest();
-    const { files } = bench.volumes;
-    const id = await bench.volume();
-    const { directory } = await bench.volumes.open('acme', id);
+    await using setup = await volumesUnderTest();
+    const { files } = setup.volumes;
+    const id = await setup.volume();
+    const { directory } = await setup.volumes.open('acme', id);
     await files.write('acme', id, 'before', text('x'));
     await chown(directory, 1_000, 1_001);
     await files.write('acme', id, 'a/b/file', text('one'));
@@ -27,9 +27,9 @@ describe('files of a node that runs as root in a directory of another user', { s
   });
 
   test('a link in the place of a file is never followed', async () => {
-    await using bench = await volumesUnderTest();
-    const id = await bench.volume();
-    const { directory } = await bench.volumes.open('acme', id);
+    await using setup = await volumesUnderTest();
+    const id = await setup.volume();
+    const { directory } = await setup.volumes.open('acme', id);
     const target = join(directory, 'target');
     await writeFile(target, 'x');
     await chmod(target, 0o600);

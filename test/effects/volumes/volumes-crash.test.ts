@@ -21,14 +21,14 @@ test('a node killed while it makes and removes volumes leaves none half there', 
       node.kill('SIGKILL');
       await once(node, 'exit');
     }
-    await using bench = await volumesUnderTest({ directory });
-    const { volumes } = bench;
-    bench.clock.skewMs = 3_600_000;
+    await using setup = await volumesUnderTest({ directory });
+    const { volumes } = setup;
+    setup.clock.skewMs = 3_600_000;
     const warn = (message: string, error: unknown) => assert.ifError(`${message}: ${String(error)}`);
-    await sweepVolumes({ store: volumes.store, clock: bench.clock, warn });
+    await sweepVolumes({ store: volumes.store, clock: setup.clock, warn });
     const listed = (await volumes.list('acme', { limit: 1_000, skip: 0 })).items;
     const known = await directoriesOf(volumes, listed);
-    assert.deepEqual((await readdir(join(bench.root, 'acme'))).sort(), known);
+    assert.deepEqual((await readdir(join(setup.root, 'acme'))).sort(), known);
     for (const id of kept) {
       assert.equal(String(await volumes.files.read('acme', id, 'kept')), `content of ${id}`);
     }

@@ -25,17 +25,17 @@ const prepare = async (volumes: Volumes, input: unknown, tenant = 'acme'): Promi
     effectContext({ tenant, address: addressOf('workflow', tenant, RUN) }),
   );
 
-const sweep = (bench: VolumesUnderTest): Promise<number> =>
+const sweep = (setup: VolumesUnderTest): Promise<number> =>
   sweepVolumes({
-    store: bench.volumes.store,
-    clock: bench.clock,
-    warn: (message) => void bench.warnings.push(message),
+    store: setup.volumes.store,
+    clock: setup.clock,
+    warn: (message) => void setup.warnings.push(message),
   });
 
 describe('volumes through the API', () => {
   test('are created with the node’s defaults, listed newest first, shown and deleted', async () => {
-    await using bench = await volumesUnderTest();
-    const { volumes } = bench;
+    await using setup = await volumesUnderTest();
+    const { volumes } = setup;
     const kept = await volumes.create(ACME, { name: 'kept', storage_class: 'persistent' });
     const short = await volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', size_limit_bytes: 5 });
     assert.deepEqual([kept.size_limit_bytes, kept.expires_at], [8 * MiB, null]);
@@ -48,60 +48,60 @@ describe('volumes through the API', () => {
     await assert.rejects(volumes.delete(OTHER, kept.id), { code: 'not_found' });
     await volumes.delete(ACME, kept.id);
     await assert.rejects(volumes.get('acme', kept.id), { code: 'not_found' });
-    assert.deepEqual(await readdir(join(bench.root, 'acme')), [short.id]);
-    assert.deepEqual(bench.named(), ['VolumeCreated', 'VolumeCreated', 'VolumeDeleted']);
+    assert.deepEqual(await readdir(join(setup.root, 'acme')), [short.id]);
+    assert.deepEqual(setup.named(), ['VolumeCreated', 'VolumeCreated', 'VolumeDeleted']);
   });
 
   test('a bad request names the field', async () => {
-    await using bench = await volumesUnderTest();
-    const create = (more: object) => bench.volumes.create(ACME, { name: 'v', storage_class: 'ephemeral', ...more });
+    await using setup = await volumesUnderTest();
+    const create = (more: object) => setup.volumes.create(ACME, { name: 'v', storage_class: 'ephemeral', ...more });
     await assert.rejects(create({ name: '../x' }), { code: 'invalid_argument', field: 'name' });
     await assert.rejects(create({ size_limit_bytes: 0 }), { code: 'invalid_argument', field: 'size_limit_bytes' });
     await assert.rejects(create({ size_limit_bytes: 100 * MiB + 1 }), { field: 'size_limit_bytes' });
     await assert.rejects(create({ storage_class: 'persistent', ttl_hours: 1 }), { field: 'ttl_hours' });
     await create({});
     await assert.rejects(create({}), { code: 'conflict', field: 'name' });
-    await bench.volumes.create(OTHER, { name: 'v', storage_class: 'ephemeral' });
+    await setup.volumes.create(OTHER, { name: 'v', storage_class: 'ephemeral' });
   });
 
   test('a volume that a crash left incomplete is made when it is needed, one half removed is deleted', async () => {
-    await using bench = await volumesUnderTest();
-    const id = await bench.volume();
-    await rm(join(bench.root, 'acme', id), { recursive: true });
-    assert.equal((await bench.volumes.get('acme', id)).used_bytes, 0);
-    await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
-    const { store } = bench.volumes;
+    await using setup = await volumesUnderTest();
+    const id = await setup.volume();
+    await rm(join(setup.root, 'acme', id), { recursive: true });
+    assert.equal((await setup.volumes.get('acme', id)).used_bytes, 0);
+    await setup.volumes.files.write('acme', id, 'a', Buffer.from('x'));
+    const { store } = setup.volumes;
     await store.parts.records.change('acme', id, () => ({ status: 'removing' }));
-    await assert.rejects(bench.volumes.open('acme', id), { code: 'not_found' });
-    assert.equal(await sweep(bench), 1);
-    assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+    await assert.rejects(setup.volumes.open('acme', id), { code: 'not_found' });
+    assert.equal(await sweep(setup), 1);
+    assert.deepEqual(await readdir(join(setup.root, 'acme')), []);
     assert.equal(await store.parts.records.isKnown('acme', id), false);
   });
 
   test('events are kept in documents, the newest of each volume only', async () => {
-    await using bench = await volumesUnderTest({ eventsKept: 50 });
-    const id = await bench.volume();
-    await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
-    for (let read = 0; read < 260; read += 1) await bench.volumes.files.read('acme', id, 'a');
-    await bench.volumes.close();
-    const { events } = bench.volumes.store.parts;
+    await using setup = await volumesUnderTest({ eventsKept: 50 });
+    const id = await setup.volume();
+    await setup.volumes.files.write('acme', id, 'a', Buffer.from('x'));
+    for (let read = 0; read < 260; read += 1) await setup.volumes.files.read('acme', id, 'a');
+    await setup.volumes.close();
+    const { events } = setup.volumes.store.parts;
     const documents = (await events.list('acme', id, {}, { limit: 200 })).items;
     assert.ok(documents.length >= 50 && documents.length <= 120, String(documents.length));
     assert.equal(documents[0]?.event, 'FileRead');
     assert.deepEqual((await events.list('other', id, {}, { limit: 10 })).items, []);
-    assert.deepEqual(bench.warnings, []);
+    assert.deepEqual(setup.warnings, []);
   });
 });
 
 describe('the tail of storage events', () => {
   test('returns each event of its tenant once, oldest first, with its reader, and none of before', async () => {
-    await using bench = await volumesUnderTest();
-    const id = await bench.volume();
-    const { files, store } = bench.volumes;
+    await using setup = await volumesUnderTest();
+    const id = await setup.volume();
+    const { files, store } = setup.volumes;
     await files.write('acme', id, 'a', Buffer.from('x'));
     await store.parts.events.flush();
-    const tail = await bench.volumes.tail('acme');
-    const other = await bench.volumes.tail('other');
+    const tail = await setup.volumes.tail('acme');
+    const other = await setup.volumes.tail('other');
     await files.read('acme', id, 'a');
     await files.write('acme', id, 'a', Buffer.from('y'));
     store.publish({ tenant: 'acme', id, workflow_execution_id: RUN, owner: 'ann' }, 'QuotaExceeded', {});
@@ -134,11 +134,11 @@ describe('volumes of a workflow execution', () => {
   };
 
   test('preparing the volumes of a run again, also at the same time, finds the same volumes', async () => {
-    await using bench = await volumesUnderTest();
-    const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(bench.volumes, storage)));
+    await using setup = await volumesUnderTest();
+    const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(setup.volumes, storage)));
     for (const other of others) assert.deepEqual(other, first);
-    assert.deepEqual(await prepare(await bench.again(), storage), first);
-    const rows = (await bench.volumes.list('acme')).items;
+    assert.deepEqual(await prepare(await setup.again(), storage), first);
+    const rows = (await setup.volumes.list('acme')).items;
     assert.deepEqual(
       rows.map(({ name, storage_class, size_limit_bytes }) => [name, storage_class, size_limit_bytes]).sort(),
       [
@@ -148,54 +148,54 @@ describe('volumes of a workflow execution', () => {
       ],
     );
     assert.equal(rows[0]?.workflow_execution_id, RUN);
-    assert.notDeepEqual(await prepare(bench.volumes, storage, 'other'), first);
+    assert.notDeepEqual(await prepare(setup.volumes, storage, 'other'), first);
   });
 
   test('a given volume must be the tenant’s and persistent, and is not deleted while it is used', async () => {
-    await using bench = await volumesUnderTest();
-    const id = await bench.volume();
+    await using setup = await volumesUnderTest();
+    const id = await setup.volume();
     const given = (volume_id: string) => ({
       ...{ workflow_execution_id: RUN, workspace: null },
       shared_volumes: [{ name: 'data', storage_class: 'persistent', volume_id }],
     });
-    bench.running.add(RUN);
-    assert.deepEqual(await prepare(bench.volumes, given(id)), {
+    setup.running.add(RUN);
+    assert.deepEqual(await prepare(setup.volumes, given(id)), {
       workspace: null,
       shared: { data: { volume_id: id, known: { size_limit_bytes: 8 * MiB, workflow_execution_id: null } } },
     });
     assert.equal(
-      (await bench.volumes.get('acme', RUN)).workflow_execution_id,
+      (await setup.volumes.get('acme', RUN)).workflow_execution_id,
       RUN,
       'the workspace of the run is there',
     );
-    await assert.rejects(prepare(bench.volumes, given(id), 'other'), { code: 'not_found' });
-    const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
-    await assert.rejects(prepare(bench.volumes, given(short.id)), { code: 'failed_precondition' });
-    await assert.rejects(bench.volumes.delete(ACME, id), { code: 'conflict' });
-    bench.running.delete(RUN);
-    await bench.volumes.delete(ACME, id);
+    await assert.rejects(prepare(setup.volumes, given(id), 'other'), { code: 'not_found' });
+    const short = await setup.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
+    await assert.rejects(prepare(setup.volumes, given(short.id)), { code: 'failed_precondition' });
+    await assert.rejects(setup.volumes.delete(ACME, id), { code: 'conflict' });
+    setup.running.delete(RUN);
+    await setup.volumes.delete(ACME, id);
   });
 
   test('a size beyond the node’s limit is refused', async () => {
-    await using bench = await volumesUnderTest();
+    await using setup = await volumesUnderTest();
     const asked = { ...storage, workspace: { storage_class: 'ephemeral', size_limit_mb: 101 } };
-    await assert.rejects(prepare(bench.volumes, asked), { code: 'invalid_argument' });
+    await assert.rejects(prepare(setup.volumes, asked), { code: 'invalid_argument' });
   });
 
   test('an implicit workspace is made once for many concurrent users, and ends after its execution', async () => {
-    await using bench = await volumesUnderTest();
-    const { volumes } = bench;
-    bench.running.add(RUN);
+    await using setup = await volumesUnderTest();
+    const { volumes } = setup;
+    setup.running.add(RUN);
     await assert.rejects(volumes.open('acme', RUN), { code: 'not_found' });
     const opened = await Promise.all([1, 2, 3, 4].map(() => volumes.open('acme', RUN, { create: true })));
-    assert.deepEqual(new Set(opened.map(({ directory }) => directory)), new Set([join(bench.root, 'acme', RUN)]));
-    bench.clock.skewMs = 1_000 * HOUR_MS;
-    assert.equal(await sweep(bench), 0);
-    bench.running.clear();
-    assert.equal(await sweep(bench), 0);
-    bench.clock.skewMs += HOUR_MS + 1_000;
-    assert.equal(await sweep(bench), 1);
-    assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+    assert.deepEqual(new Set(opened.map(({ directory }) => directory)), new Set([join(setup.root, 'acme', RUN)]));
+    setup.clock.skewMs = 1_000 * HOUR_MS;
+    assert.equal(await sweep(setup), 0);
+    setup.running.clear();
+    assert.equal(await sweep(setup), 0);
+    setup.clock.skewMs += HOUR_MS + 1_000;
+    assert.equal(await sweep(setup), 1);
+    assert.deepEqual(await readdir(join(setup.root, 'acme')), []);
   });
 });
 
@@ -203,112 +203,112 @@ describe('a volume of an agent’s manifest', () => {
   const scratch = { name: 'scratch', ttlHours: 5, sizeLimitBytes: 1_000 };
 
   test('is made once, ends after its execution as the workspace does, and never while the execution is being started', async () => {
-    await using bench = await volumesUnderTest();
-    const { ofExecutions } = bench.volumes;
+    await using setup = await volumesUnderTest();
+    const { ofExecutions } = setup.volumes;
     const id = await ofExecutions.make(ACME, RUN, scratch);
     assert.equal(await ofExecutions.make(ACME, RUN, scratch), id);
     assert.notEqual(await ofExecutions.make(OTHER, RUN, scratch), id);
-    const { name, size_limit_bytes, expires_at, created_at } = await bench.volumes.get('acme', id);
+    const { name, size_limit_bytes, expires_at, created_at } = await setup.volumes.get('acme', id);
     assert.deepEqual([name, size_limit_bytes], [`${RUN}/volumes/scratch`, 1_000]);
     assert.equal(Math.round(Date.parse(expires_at ?? '') - Date.parse(created_at)) / HOUR_MS, 5);
-    const expiry = async () => (await bench.volumes.store.parts.records.get('acme', id)).expires_at_ms ?? 0;
+    const expiry = async () => (await setup.volumes.store.parts.records.get('acme', id)).expires_at_ms ?? 0;
     const before = await expiry();
-    await sweep(bench);
+    await sweep(setup);
     assert.equal(await expiry(), before, 'it is young');
-    bench.running.add(RUN);
-    bench.clock.skewMs = HOUR_MS;
-    await sweep(bench);
+    setup.running.add(RUN);
+    setup.clock.skewMs = HOUR_MS;
+    await sweep(setup);
     assert.equal(await expiry(), before, 'its execution runs');
-    await assert.rejects(bench.volumes.delete(ACME, id), { code: 'conflict' });
-    bench.running.delete(RUN);
-    await sweep(bench);
-    assert.ok((await expiry()) <= bench.clock.now() + HOUR_MS, 'its execution has ended');
-    bench.clock.skewMs += HOUR_MS + 1_000;
-    assert.equal(await sweep(bench), 2);
-    assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+    await assert.rejects(setup.volumes.delete(ACME, id), { code: 'conflict' });
+    setup.running.delete(RUN);
+    await sweep(setup);
+    assert.ok((await expiry()) <= setup.clock.now() + HOUR_MS, 'its execution has ended');
+    setup.clock.skewMs += HOUR_MS + 1_000;
+    assert.equal(await sweep(setup), 2);
+    assert.deepEqual(await readdir(join(setup.root, 'acme')), []);
   });
 
   test('expires after its own time, also while the execution runs', async () => {
-    await using bench = await volumesUnderTest();
-    bench.running.add(RUN);
-    await bench.volumes.ofExecutions.make(ACME, RUN, { ...scratch, ttlHours: 0.5 });
-    bench.clock.skewMs = HOUR_MS / 2 + 1_000;
-    assert.equal(await sweep(bench), 1);
+    await using setup = await volumesUnderTest();
+    setup.running.add(RUN);
+    await setup.volumes.ofExecutions.make(ACME, RUN, { ...scratch, ttlHours: 0.5 });
+    setup.clock.skewMs = HOUR_MS / 2 + 1_000;
+    assert.equal(await sweep(setup), 1);
   });
 
   test('of a private run is its owner’s; a size above the node’s is refused', async () => {
-    await using bench = await volumesUnderTest();
-    const { ofExecutions } = bench.volumes;
+    await using setup = await volumesUnderTest();
+    const { ofExecutions } = setup.volumes;
     const ada = { ...ACME, kind: 'tenant_user', confidential: true } as const;
     const id = await ofExecutions.make(ada, RUN, scratch);
-    await bench.volumes.get(ada, id);
-    await assert.rejects(bench.volumes.get({ ...ada, subject: 'bob' }, id), { code: 'not_found' });
+    await setup.volumes.get(ada, id);
+    await assert.rejects(setup.volumes.get({ ...ada, subject: 'bob' }, id), { code: 'not_found' });
     const large = ofExecutions.make(ACME, RUN, { ...scratch, name: 'large', sizeLimitBytes: 101 * MiB });
     await assert.rejects(large, { code: 'invalid_argument', field: 'size_limit_bytes' });
   });
 
   test('that is persistent must be the tenant’s, and is not deleted while the execution runs', async () => {
-    await using bench = await volumesUnderTest();
-    const { ofExecutions } = bench.volumes;
-    const id = await bench.volume();
-    bench.running.add(RUN);
+    await using setup = await volumesUnderTest();
+    const { ofExecutions } = setup.volumes;
+    const id = await setup.volume();
+    setup.running.add(RUN);
     assert.equal(await ofExecutions.use(ACME, RUN, id.toUpperCase(), 'f'), id);
-    await assert.rejects(bench.volumes.delete(ACME, id), { code: 'conflict' });
+    await assert.rejects(setup.volumes.delete(ACME, id), { code: 'conflict' });
     await assert.rejects(ofExecutions.use(OTHER, RUN, id, 'f'), { code: 'not_found', field: 'f' });
-    const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
+    const short = await setup.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
     await assert.rejects(ofExecutions.use(ACME, RUN, short.id, 'f'), { code: 'failed_precondition', field: 'f' });
-    bench.running.delete(RUN);
-    await bench.volumes.delete(ACME, id);
+    setup.running.delete(RUN);
+    await setup.volumes.delete(ACME, id);
   });
 });
 
 describe('the sweep', () => {
   test('removes ephemeral volumes after their time, never one that an effect works in', async () => {
-    await using bench = await volumesUnderTest();
-    const short = await bench.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', ttl_hours: 1 });
-    await bench.volume();
-    bench.clock.skewMs = HOUR_MS - 60_000;
-    assert.equal(await sweep(bench), 0);
-    bench.clock.skewMs = HOUR_MS + 1_000;
-    const release = bench.volumes.hold('acme', short.id);
-    assert.equal(await sweep(bench), 0);
+    await using setup = await volumesUnderTest();
+    const short = await setup.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', ttl_hours: 1 });
+    await setup.volume();
+    setup.clock.skewMs = HOUR_MS - 60_000;
+    assert.equal(await sweep(setup), 0);
+    setup.clock.skewMs = HOUR_MS + 1_000;
+    const release = setup.volumes.hold('acme', short.id);
+    assert.equal(await sweep(setup), 0);
     release();
-    const warn = (message: string) => void bench.warnings.push(message);
-    const stop = startVolumeSweep({ store: bench.volumes.store, clock: bench.clock, everyMs: 20, warn });
-    await waitUntil('the volume has expired', () => bench.events.some(({ event }) => event === 'VolumeExpired'));
+    const warn = (message: string) => void setup.warnings.push(message);
+    const stop = startVolumeSweep({ store: setup.volumes.store, clock: setup.clock, everyMs: 20, warn });
+    await waitUntil('the volume has expired', () => setup.events.some(({ event }) => event === 'VolumeExpired'));
     stop();
-    assert.equal((await bench.volumes.list('acme')).items.length, 1);
-    assert.deepEqual(bench.warnings, []);
+    assert.equal((await setup.volumes.list('acme')).items.length, 1);
+    assert.deepEqual(setup.warnings, []);
   });
 
   test('removes directories without a record, after a while, and never what a link leads to', async () => {
-    await using bench = await volumesUnderTest();
-    const precious = join(bench.directory, 'precious');
+    await using setup = await volumesUnderTest();
+    const precious = join(setup.directory, 'precious');
     await mkdir(precious);
     await writeFile(join(precious, 'file'), 'x');
-    const orphan = join(bench.root, 'acme', 'orphan');
+    const orphan = join(setup.root, 'acme', 'orphan');
     await mkdir(orphan, { recursive: true });
     await symlink(precious, join(orphan, 'link'));
-    await symlink(precious, join(bench.root, 'acme', 'linked'));
-    await symlink(precious, join(bench.root, 'tenant'));
-    assert.equal(await sweep(bench), 0);
-    bench.clock.skewMs = HOUR_MS;
-    assert.equal(await sweep(bench), 1);
+    await symlink(precious, join(setup.root, 'acme', 'linked'));
+    await symlink(precious, join(setup.root, 'tenant'));
+    assert.equal(await sweep(setup), 0);
+    setup.clock.skewMs = HOUR_MS;
+    assert.equal(await sweep(setup), 1);
     assert.deepEqual(await readdir(precious), ['file']);
-    assert.deepEqual(await readdir(join(bench.root, 'acme')), ['linked']);
+    assert.deepEqual(await readdir(join(setup.root, 'acme')), ['linked']);
   });
 
   test('removes uploads that a crash cut off', async () => {
-    await using bench = await volumesUnderTest();
-    const id = await bench.volume();
-    await bench.volumes.files.write('acme', id, 'a', Buffer.from('x'));
-    const uploads = join(bench.root, 'acme', id, '.svc-uploads');
+    await using setup = await volumesUnderTest();
+    const id = await setup.volume();
+    await setup.volumes.files.write('acme', id, 'a', Buffer.from('x'));
+    const uploads = join(setup.root, 'acme', id, '.svc-uploads');
     await writeFile(join(uploads, 'upload-cut'), 'half');
     await utimes(join(uploads, 'upload-cut'), 0, 0);
-    await sweep(bench);
+    await sweep(setup);
     assert.deepEqual(await readdir(uploads), ['upload-cut']);
-    bench.clock.skewMs = 25 * HOUR_MS;
-    await sweep(bench);
+    setup.clock.skewMs = 25 * HOUR_MS;
+    await sweep(setup);
     assert.deepEqual(await readdir(uploads), []);
   });
 });
@@ -317,19 +317,19 @@ test('where the node may mount, a volume is a file system of its size: every wri
   await using probe = await volumesUnderTest();
   const opened = await openVolumeImages(probe.root);
   if (opened.images === null) return t.skip(`no file system can be mounted here: ${opened.reason}`);
-  await using bench = await volumesUnderTest({ quota: 'image' });
-  const id = await bench.volume(4 * MiB);
-  const { directory, sizeLimitBytes } = await bench.volumes.open('acme', id);
+  await using setup = await volumesUnderTest({ quota: 'image' });
+  const id = await setup.volume(4 * MiB);
+  const { directory, sizeLimitBytes } = await setup.volumes.open('acme', id);
   assert.equal(sizeLimitBytes, null, 'nothing is measured and no program is ended at its size');
   assert.deepEqual(await readdir(directory), []);
-  await bench.volumes.files.write('acme', id, 'all', Buffer.alloc(4 * MiB));
+  await setup.volumes.files.write('acme', id, 'all', Buffer.alloc(4 * MiB));
   await assert.rejects(writeFile(join(directory, 'more'), Buffer.alloc(4 * MiB)), { code: 'ENOSPC' });
-  await bench.volumes.checkQuota('acme', id);
-  await bench.volumes.files.delete('acme', id, 'more');
-  const after = await bench.again();
+  await setup.volumes.checkQuota('acme', id);
+  await setup.volumes.files.delete('acme', id, 'more');
+  const after = await setup.again();
   assert.equal((await after.files.read('acme', id, 'all')).length, 4 * MiB);
-  await bench.volumes.delete(ACME, id);
-  assert.deepEqual(await readdir(join(bench.root, 'acme')), []);
+  await setup.volumes.delete(ACME, id);
+  assert.deepEqual(await readdir(join(setup.root, 'acme')), []);
 });
 
 /** Documents that answer nothing while `isAway` says so. */
@@ -359,8 +359,8 @@ describe('volumes while the document store is away', () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-away-'));
     const documents = new SqliteDocuments({ directory });
     await documents.open();
-    await using bench = await volumesUnderTest({ documents: awayWhile(documents, () => isAway) });
-    const { volumes } = bench;
+    await using setup = await volumesUnderTest({ documents: awayWhile(documents, () => isAway) });
+    const { volumes } = setup;
     const Prepared = z.object({ workspace: z.object({ volume_id: z.string(), known: KnownVolume }) });
     const answer = await prepare(volumes, {
       workflow_execution_id: RUN,

@@ -58,7 +58,7 @@ export class AgentNode implements AsyncDisposable {
   }
 
   get podman(): TestPodman {
-    if (this.#podman === null) throw new Error('this scene has no container engine');
+    if (this.#podman === null) throw new Error('this node has no container engine');
     return this.#podman;
   }
 

@@ -33,7 +33,7 @@ const NODE_ENV = { SVC_TEST_SECRET: 'of-the-node', AWS_SECRET_ACCESS_KEY: 'of-th
 const tokens: string[] = [];
 
 describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
-  let scene: AgentNode;
+  let setup: AgentNode;
   let gateway = '';
   // What an operator puts in front of the internal address, for containers with a network: that address itself is loopback's.
   const front = createServer((inside) => {
@@ -50,41 +50,41 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     await new Promise<void>((done) => front.listen(0, own.address, done));
     const address = front.address();
     gateway = `http://${own.address}:${typeof address === 'object' ? address?.port : ''}`;
-    scene = await AgentNode.start({
+    setup = await AgentNode.start({
       ...{ rules: RULES, env: NODE_ENV, containers: { agent_network: 'bridge' } },
       programs: { ...PROGRAMS, 'over-http': `${MARK}${await readFile(BOOTSTRAP, 'utf8')}` },
       runtime: (directory) => ({ bootstrap_script: join(directory, 'over-http'), orchestrator_url: gateway }),
     });
-    internal = (await scene.node.process.internal).url;
-    const { podman } = scene;
+    internal = (await setup.node.process.internal).url;
+    const { podman } = setup;
     podman.podman('create', '--name', 'making', BUSYBOX, 'true');
-    podman.podman('cp', join(scene.node.directory, 'holder'), 'making:/bin/holder');
-    podman.podman('cp', join(scene.node.directory, 'in-curl'), 'making:/bin/other');
+    podman.podman('cp', join(setup.node.directory, 'holder'), 'making:/bin/holder');
+    podman.podman('cp', join(setup.node.directory, 'in-curl'), 'making:/bin/other');
     podman.podman('commit', 'making', IMAGE);
     podman.podman('rm', 'making');
   });
   after(async () => {
     front.close();
-    await scene?.[Symbol.asyncDispose]();
+    await setup?.[Symbol.asyncDispose]();
   });
 
   const deploy = (name: string, spec: Members = {}) =>
-    scene.deploy(name, {
+    setup.deploy(name, {
       runtime: { isolation: 'docker', image: IMAGE },
       execution: { max_iterations: 1, llm_timeout_seconds: 77 },
       tools: [COMMANDS],
       advanced: { bootstrap_path: '/bin/holder' },
       ...spec,
     });
-  const release = (id: string, said = 'let go') => writtenWhole(join(scene.data, 'volumes/svc-system', id, 'go'), said);
+  const release = (id: string, said = 'let go') => writtenWhole(join(setup.data, 'volumes/svc-system', id, 'go'), said);
 
   test('a bootstrap of its image is run with the environment that is promised, and nothing of the node’s', async () => {
     const agent = await deploy('environment', {
       task: { instruction: 'Be brief.', prompt_template: 'Asked: {{input}}' },
       env: { COLOUR: 'red' },
     });
-    const id = await scene.node.run(agent, 'please');
-    const env = environmentOf(await scene.written(id, 'env'));
+    const id = await setup.node.run(agent, 'please');
+    const env = environmentOf(await setup.written(id, 'env'));
     const { SVC_ORCHESTRATOR_URL: orchestrator = '', SVC_PRIVATE_ENV: _names, ...rest } = env;
     assert.ok(orchestrator.startsWith(`${gateway}/x/`), orchestrator);
     const told = Object.fromEntries(
@@ -117,21 +117,21 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       [],
     );
     await release(id, 'my own words');
-    const status = await scene.ended(id);
+    const status = await setup.ended(id);
     assert.equal(status.last_output, 'my own words', JSON.stringify(status));
-    const events = JSON.stringify(await scene.events(id));
+    const events = JSON.stringify(await setup.events(id));
     assert.match(events, /"action":"run"/);
     assert.match(events, /"output":"my own words"/);
-    assert.ok(!(await scene.said(id)).includes(orchestrator.slice(gateway.length + 40)));
+    assert.ok(!(await setup.said(id)).includes(orchestrator.slice(gateway.length + 40)));
   });
 
   test('attests with its container, named whole or as its host name, and its signed commands run inside it', async () => {
     const agent = await deploy('attests');
-    const id = await scene.node.run(agent, 'please');
-    const env = environmentOf(await scene.written(id, 'env'));
-    const { url } = await scene.node.process.internal;
+    const id = await setup.node.run(agent, 'please');
+    const env = environmentOf(await setup.written(id, 'env'));
+    const { url } = await setup.node.process.internal;
     const token = String(env.SVC_ORCHESTRATOR_URL).split('/x/')[1] ?? '';
-    const running = scene.podman.podman(
+    const running = setup.podman.podman(
       'ps',
       '--no-trunc',
       '--format',
@@ -161,19 +161,19 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       assert.equal(answer.status, 200, answer.text);
       assert.match(String(answer.result?.text), new RegExp(`${container.slice(0, 12)}\\\\n/bin/holder\\\\n\\\\n`));
     }
-    assert.equal(await scene.written(id, 'inside'), 'inside\n');
+    assert.equal(await setup.written(id, 'inside'), 'inside\n');
     await release(id);
-    await scene.ended(id);
+    await setup.ended(id);
   });
 
   test('bootstrap_script replaces the node’s own, and a container with a network needs no mailbox', async () => {
     const open = { security: { network: { mode: 'allow' } }, advanced: {} };
     const agent = await deploy('over-http', { runtime: { isolation: 'docker', image: BUSYBOX }, ...open });
-    const id = await scene.node.run(agent, 'over HTTP');
-    const status = await scene.ended(id);
+    const id = await setup.node.run(agent, 'over HTTP');
+    const status = await setup.ended(id);
     assert.deepEqual([status.status, status.last_output], ['completed', 'it ran'], JSON.stringify(status));
-    assert.deepEqual(await scene.workspace(id), { '/replaced': '1\n' });
-    assert.match(JSON.stringify(await scene.events(id)), /"action":"generate"/);
+    assert.deepEqual(await setup.workspace(id), { '/replaced': '1\n' });
+    assert.match(JSON.stringify(await setup.events(id)), /"action":"generate"/);
   });
 
   test('a process agent attests with the id of its execution', async () => {
@@ -181,9 +181,9 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       runtime: { isolation: 'process' },
       advanced: { bootstrap_path: 'holder' },
     });
-    const id = await scene.node.run(agent, 'please');
-    const env = environmentOf(await scene.written(id, 'env'));
-    const { url } = await scene.node.process.internal;
+    const id = await setup.node.run(agent, 'please');
+    const env = environmentOf(await setup.written(id, 'env'));
+    const { url } = await setup.node.process.internal;
     assert.equal(env.SVC_TEST_SECRET, undefined);
     assert.deepEqual([env.SVC_SEAL_ENABLED, env.SVC_SEAL_GATEWAY_URL], ['true', url]);
     const token = String(env.SVC_ORCHESTRATOR_URL).split('/x/')[1] ?? '';
@@ -193,16 +193,16 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     const other = new IndependentAgent({ ...is, container_id: '0'.repeat(64) });
     assert.equal((await restDoor(url).attest(other, {}, headers)).status, 403);
     await release(id);
-    await scene.ended(id);
+    await setup.ended(id);
   });
 
   test('no capability token of theirs is in log, journal or audit', async () => {
-    await scene.node.process.stop();
-    const kept = await scene.kept();
+    await setup.node.process.stop();
+    const kept = await setup.kept();
     assert.ok(tokens.length >= 3);
     for (const token of tokens) {
       const part = token.slice(80, 300);
-      assert.ok(!scene.node.process.log.includes(part));
+      assert.ok(!setup.node.process.log.includes(part));
       assert.equal(kept.find(([, content]) => content.includes(part))?.[0], undefined);
     }
   });

@@ -42,22 +42,22 @@ interface Held {
 }
 
 describe('the dispatch gateway of a running node', () => {
-  let scene: AgentNode;
+  let setup: AgentNode;
   const tokens: string[] = [];
   before(async () => {
-    scene = await AgentNode.start({ rules: RULES, containers: false, programs: PROGRAMS });
+    setup = await AgentNode.start({ rules: RULES, containers: false, programs: PROGRAMS });
   });
-  after(() => scene?.[Symbol.asyncDispose]());
+  after(() => setup?.[Symbol.asyncDispose]());
 
   const deploy = (name: string, program: string, execution: Members = {}) =>
-    scene.deploy(name, {
+    setup.deploy(name, {
       runtime: { isolation: 'process' },
       tools: [{ name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { tee: [] } } }],
       advanced: { bootstrap_path: program },
       execution: { max_iterations: 1, ...execution },
     });
   const heldBy = async (id: string, agent: string): Promise<Held> => {
-    const env = await scene.written(id, 'env');
+    const env = await setup.written(id, 'env');
     const url = /^SVC_ORCHESTRATOR_URL=(\S+)$/m.exec(env)?.[1] ?? assert.fail(env);
     const token = url.split('/x/')[1] ?? assert.fail(url);
     tokens.push(token);
@@ -65,22 +65,22 @@ describe('the dispatch gateway of a running node', () => {
   };
   const hold = async (name: string, execution?: Members): Promise<Held> => {
     const agent = await deploy(name, 'holder', execution);
-    return heldBy(await scene.node.run(agent, name), agent);
+    return heldBy(await setup.node.run(agent, name), agent);
   };
-  const release = (id: string) => writtenWhole(join(scene.data, 'volumes/svc-system', id, 'go'), 'let go');
+  const release = (id: string) => writtenWhole(join(setup.data, 'volumes/svc-system', id, 'go'), 'let go');
 
   for (const kind of ['curl', 'node', 'python'] as const) {
     test(`a bootstrap in ${kind} goes the whole way, and what it prints is the output`, async () => {
       const agent = await deploy(`whole-${kind}`, `in-${kind}`);
-      const id = await scene.node.run(agent, 'please');
-      const status = await scene.ended(id);
+      const id = await setup.node.run(agent, 'please');
+      const status = await setup.ended(id);
       assert.deepEqual([status.status, status.last_output], ['completed', `${kind}: it ran`], JSON.stringify(status));
       assert.equal(status.tool_calls_executed, 1);
-      const text = JSON.stringify(await scene.events(id));
+      const text = JSON.stringify(await setup.events(id));
       assert.match(text, /"action":"run"/);
       assert.doesNotMatch(text, /I run it/, 'what it prints is the stream');
-      assert.equal((await scene.workspace(id))['/ran'], 'ran\n');
-      const kinds = (await scene.audit(id)).map(({ kind: what }) => what);
+      assert.equal((await setup.workspace(id))['/ran'], 'ran\n');
+      const kinds = (await setup.audit(id)).map(({ kind: what }) => what);
       assert.deepEqual(kinds, ['opened', 'decided', 'ended', 'closed']);
     });
   }
@@ -88,7 +88,7 @@ describe('the dispatch gateway of a running node', () => {
   test('a forbidden caller and an invalid request are refused with status and field; over gRPC too', async () => {
     const own = await hold('refused');
     const other = await hold('other');
-    const { url: base, grpcAddress } = await scene.node.process.internal;
+    const { url: base, grpcAddress } = await setup.node.process.internal;
     const rows: readonly (readonly [string, Members, number, string, RegExp, string?])[] = [
       ['no token', ask(own), 401, 'Unauthenticated', /token/i, ''],
       ['no token that holds', ask(own), 401, 'Unauthenticated', /./, `${own.token.slice(0, -4)}AAAA`],
@@ -131,9 +131,9 @@ describe('the dispatch gateway of a running node', () => {
     }
     assert.equal(await statusByCurl(own.url, sized(ask(own), 16 * MiB + 1)), 413);
     for (const { id } of [own, other]) {
-      assert.equal((await scene.node.statusOf(id)).status, 'running', 'a refusal changes nothing');
+      assert.equal((await setup.node.statusOf(id)).status, 'running', 'a refusal changes nothing');
       await release(id);
-      assert.equal((await scene.ended(id)).last_output, 'let go');
+      assert.equal((await setup.ended(id)).last_output, 'let go');
     }
     const late = await post(own.url, ask(own));
     assert.equal(late.status, 409, late.text);
@@ -144,7 +144,7 @@ describe('the dispatch gateway of a running node', () => {
     const leaving = new AbortController();
     const left = post(own.url, ask(own, { prompt: 'slowly' }), leaving.signal).catch(() => 'left');
     await waitUntil('the model is asked', async () => {
-      const { body } = await scene.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
+      const { body } = await setup.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
       return Array.isArray(body.records) && body.records.length > 0;
     });
     leaving.abort();
@@ -163,14 +163,14 @@ describe('the dispatch gateway of a running node', () => {
     assert.deepEqual(otherwise.body, over?.body, 'what was told first holds');
     assert.deepEqual((await post(own.url, ask(own, { prompt: 'slowly' }))).body, over?.body);
     await release(own.id);
-    const status = await scene.ended(own.id);
+    const status = await setup.ended(own.id);
     assert.deepEqual([status.tool_calls_executed, status.last_output], [1, 'let go']);
-    const ends = (await scene.audit(own.id)).filter(({ kind }) => kind === 'ended');
+    const ends = (await setup.audit(own.id)).filter(({ kind }) => kind === 'ended');
     assert.equal(ends.length, 1);
   });
 
   test('a call is decided and judged before dispatch: what a judge or the policy refuses is never dispatched', async () => {
-    await scene.deploy('critic', { task: { prompt_template: 'verdict {{input}}' }, execution: { mode: 'one-shot' } });
+    await setup.deploy('critic', { task: { prompt_template: 'verdict {{input}}' }, execution: { mode: 'one-shot' } });
     const own = await hold('judged', { tool_validation: [{ type: 'semantic', judge_agent: 'critic' }] });
     for (const [prompt, content] of [
       ['the secret', 'a judge rejected it'],
@@ -183,8 +183,8 @@ describe('the dispatch gateway of a running node', () => {
     assert.deepEqual([body.type, body.command, body.args], ['dispatch', 'tee', ['-a', 'ran']], text);
     await post(own.url, told(own, String(body.dispatch_id), { stdout: 'ran' }));
     await release(own.id);
-    await scene.ended(own.id);
-    const decided = (await scene.audit(own.id)).filter(({ kind }) => kind === 'decided');
+    await setup.ended(own.id);
+    const decided = (await setup.audit(own.id)).filter(({ kind }) => kind === 'decided');
     assert.deepEqual(
       decided.map(({ reason = null }) => reason),
       ['JudgeRejected', 'CommandNotAllowed', null],
@@ -193,7 +193,7 @@ describe('the dispatch gateway of a running node', () => {
 
   test('over gRPC the conversation goes the same way', { skip: GRPC ?? false }, async () => {
     const own = await hold('grpc');
-    const { grpcAddress } = await scene.node.process.internal;
+    const { grpcAddress } = await setup.node.process.internal;
     const first = await overGrpc(grpcAddress, own.token, ask(own));
     const dispatch = members(members(JSON.parse(first.stdout)).dispatch);
     assert.deepEqual([dispatch.action, dispatch.command, dispatch.args], ['exec', 'tee', ['-a', 'ran']], first.stderr);
@@ -202,7 +202,7 @@ describe('the dispatch gateway of a running node', () => {
     assert.equal(members(members(JSON.parse(over.stdout)).final).content, 'it ran', over.stderr);
     assert.equal((await post(own.url, ask(own))).body.content, 'it ran', 'one loop behind both');
     await release(own.id);
-    await scene.ended(own.id);
+    await setup.ended(own.id);
   });
 
   test('large results go through whole', async () => {
@@ -213,24 +213,24 @@ describe('the dispatch gateway of a running node', () => {
     assert.equal(over.status, 200, over.text.slice(0, 300));
     assert.equal(over.body.type, 'final');
     await release(own.id);
-    await scene.ended(own.id);
+    await setup.ended(own.id);
   });
 
   test('a gateway killed with -9 and started again goes on, and the open command is in doubt', async () => {
     const own = await hold('killed');
     const first = await post(own.url, ask(own));
     assert.equal(first.body.type, 'dispatch', first.text);
-    await writeFile(join(scene.data, 'volumes/svc-system', own.id, 'env'), '');
-    await scene.node.process.kill();
-    await scene.node.spawn();
-    await waitUntil('the program is started again', async () => (await scene.written(own.id, 'env')) !== '', 30_000);
+    await writeFile(join(setup.data, 'volumes/svc-system', own.id, 'env'), '');
+    await setup.node.process.kill();
+    await setup.node.spawn();
+    await waitUntil('the program is started again', async () => (await setup.written(own.id, 'env')) !== '', 30_000);
     const again = await heldBy(own.id, own.agent);
     const over = await post(again.url, ask(again));
     assert.deepEqual([over.status, over.body.content], [200, 'nobody knows'], over.text);
     const late = await post(again.url, told(again, String(first.body.dispatch_id), { stdout: 'ran' }));
     assert.equal(late.status, 409, 'no caller waits for it any more');
     await release(own.id);
-    const status = await scene.ended(own.id);
+    const status = await setup.ended(own.id);
     assert.equal(status.last_output, 'let go');
     assert.deepEqual(listedDoubts(status), ['cmd.run']);
   });
@@ -239,10 +239,10 @@ describe('the dispatch gateway of a running node', () => {
     const own = await hold('secret');
     const answers = [await post(own.url, ask(own)), await post(own.url, '{'), await post(`${own.url}/nothing`, '{}')];
     await release(own.id);
-    await scene.ended(own.id);
-    const { text } = await scene.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
-    await scene.node.process.stop();
-    const kept = await scene.kept();
+    await setup.ended(own.id);
+    const { text } = await setup.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
+    await setup.node.process.stop();
+    const kept = await setup.kept();
     assert.ok(
       kept.some(([, content]) => content.includes(own.id)),
       'the journal was looked at',
@@ -251,7 +251,7 @@ describe('the dispatch gateway of a running node', () => {
     for (const token of tokens) {
       // Without its header, which all tokens share, and its signature's end.
       const part = token.slice(80, 300);
-      const seen = [text, scene.node.process.log, ...answers.map((answer) => answer.text)];
+      const seen = [text, setup.node.process.log, ...answers.map((answer) => answer.text)];
       assert.ok(!seen.some((one) => one.includes(part)));
       const [leak] = kept.find(([, content]) => content.includes(part)) ?? [];
       assert.equal(leak, undefined);

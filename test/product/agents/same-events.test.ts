@@ -20,16 +20,16 @@ const AT_ONCE = 3;
 const CHOSEN = someOf(CASES, 6);
 
 describe('isolation process and docker', NEEDS_PODMAN, () => {
-  let scene: AgentNode;
+  let setup: AgentNode;
   const runs = new Map<string, Promise<{ readonly process: Run; readonly docker: Run }>>();
 
   before(async () => {
-    scene = await AgentNode.start({ rules: CHOSEN.flatMap(rulesOf) });
+    setup = await AgentNode.start({ rules: CHOSEN.flatMap(rulesOf) });
     // A few at a time: waiting is most of what they do.
     let turn = Promise.resolve();
     const turns = Array.from({ length: AT_ONCE }, () => turn);
     for (const [at, one] of CHOSEN.entries()) {
-      const run = (turns[at % AT_ONCE] ?? turn).then(() => both(scene, one));
+      const run = (turns[at % AT_ONCE] ?? turn).then(() => both(setup, one));
       runs.set(one.name, run);
       turn = run.then(
         () => {},
@@ -38,7 +38,7 @@ describe('isolation process and docker', NEEDS_PODMAN, () => {
       turns[at % AT_ONCE] = turn;
     }
   });
-  after(() => scene?.[Symbol.asyncDispose]());
+  after(() => setup?.[Symbol.asyncDispose]());
 
   for (const one of CHOSEN) {
     test(`${one.name}: the same events, result, files and audit`, async () => {
@@ -57,38 +57,38 @@ describe('isolation process and docker', NEEDS_PODMAN, () => {
 const rulesOf = ({ name, rules }: AgentCase): readonly Rule[] =>
   rules.map(({ match, reply }) => ({ match: { ...members(match), contains: `case ${name};` }, reply }));
 
-async function both(scene: AgentNode, one: AgentCase): Promise<{ readonly process: Run; readonly docker: Run }> {
-  const [process, docker] = await Promise.all((['process', 'docker'] as const).map((kind) => run(scene, one, kind)));
+async function both(setup: AgentNode, one: AgentCase): Promise<{ readonly process: Run; readonly docker: Run }> {
+  const [process, docker] = await Promise.all((['process', 'docker'] as const).map((kind) => run(setup, one, kind)));
   if (process === undefined || docker === undefined) throw new Error('two runs make two results');
   return { process, docker };
 }
 
-async function run(scene: AgentNode, one: AgentCase, isolation: 'process' | 'docker'): Promise<Run> {
-  const agent = await scene.deploy(`${one.name}-${isolation}`, {
+async function run(setup: AgentNode, one: AgentCase, isolation: 'process' | 'docker'): Promise<Run> {
+  const agent = await setup.deploy(`${one.name}-${isolation}`, {
     runtime: { isolation },
     execution: { max_iterations: 1 },
     ...one.spec,
   });
-  const id = await scene.node.run(agent, `case ${one.name};`);
-  if (one.cancelAt !== undefined) await cancelAt(scene, id, one.cancelAt);
-  const status = await scene.ended(id);
-  const told = (await scene.events(id)).map((event) => normalised(event, id, agent));
+  const id = await setup.node.run(agent, `case ${one.name};`);
+  if (one.cancelAt !== undefined) await cancelAt(setup, id, one.cancelAt);
+  const status = await setup.ended(id);
+  const told = (await setup.events(id)).map((event) => normalised(event, id, agent));
   const audited = one.spec?.tools !== undefined;
   return {
     status: normalised(status, id, agent),
     events: joined(told),
-    audit: audited ? inOrder((await scene.audit(id)).map((record) => normalised(record, id, agent))) : [],
-    workspace: await scene.workspace(id),
+    audit: audited ? inOrder((await setup.audit(id)).map((record) => normalised(record, id, agent))) : [],
+    workspace: await setup.workspace(id),
   };
 }
 
-async function cancelAt(scene: AgentNode, id: string, at: NonNullable<AgentCase['cancelAt']>): Promise<void> {
-  await waitUntil(`${id} says ${at.output}`, async () => (await scene.said(id)).includes(at.output), 60_000);
+async function cancelAt(setup: AgentNode, id: string, at: NonNullable<AgentCase['cancelAt']>): Promise<void> {
+  await waitUntil(`${id} says ${at.output}`, async () => (await setup.said(id)).includes(at.output), 60_000);
   const { file } = at;
   if (file !== undefined) {
-    await waitUntil(`${id} makes ${file}`, async () => `/${file}` in (await scene.workspace(id)), 60_000);
+    await waitUntil(`${id} makes ${file}`, async () => `/${file}` in (await setup.workspace(id)), 60_000);
   }
-  assert.equal((await scene.node.json('POST', `/v1/executions/${id}/cancel`, {})).status, 200);
+  assert.equal((await setup.node.json('POST', `/v1/executions/${id}/cancel`, {})).status, 200);
 }
 
 /** Ids and times differ between any two runs. A call's id names its request where a bootstrap asked. */

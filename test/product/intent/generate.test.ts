@@ -84,62 +84,62 @@ const RULES: readonly Rule[] = [
 ];
 
 describe('generating from a description in plain text', () => {
-  let scene: IntentNode;
+  let setup: IntentNode;
   before(async () => {
-    scene = await IntentNode.start(RULES);
+    setup = await IntentNode.start(RULES);
   });
   after(async () => {
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   test('a broken first manifest of an agent is refused with its mistake, repaired and deployed', async () => {
-    const task = Task.parse(await scene.generated('agents', 'a friendly greeter'));
+    const task = Task.parse(await setup.generated('agents', 'a friendly greeter'));
     assert.deepEqual([task.status, task.agent_id, task.iteration_count], ['completed', AGENT_AUTHOR_ID, 1]);
     assert.equal(task.tool_calls_executed, 2);
-    const greeter = await scene.node.call('GET', '/v1/agents/lookup/greeter');
+    const greeter = await setup.node.call('GET', '/v1/agents/lookup/greeter');
     assert.equal(greeter.status, 200);
   });
 
   test('an authoring agent that only claims to have deployed fails', async () => {
-    const task = Task.parse(await scene.generated('agents', 'a liar'));
+    const task = Task.parse(await setup.generated('agents', 'a liar'));
     assert.equal(task.status, 'failed');
     assert.match(task.last_error ?? '', /no call of svc\.agent\.create has succeeded/);
-    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/liar')).status, 404);
+    assert.equal((await setup.node.call('GET', '/v1/agents/lookup/liar')).status, 404);
   });
 
   test('a broken first manifest of a workflow is repaired, judged and deployed', async () => {
-    const task = Task.parse(await scene.generated('workflows', 'a short workflow'));
+    const task = Task.parse(await setup.generated('workflows', 'a short workflow'));
     assert.deepEqual([task.status, task.agent_id], ['completed', WORKFLOW_AUTHOR_ID], task.last_error ?? '');
-    assert.equal((await scene.node.call('GET', '/v1/workflows/short')).status, 200);
+    assert.equal((await setup.node.call('GET', '/v1/workflows/short')).status, 200);
   });
 
   test('svc.agent.generate over /mcp, waited for with svc.agent.wait', async () => {
-    const { execution_id, status } = await scene.tool('svc.agent.generate', { input: 'one by a tool' });
+    const { execution_id, status } = await setup.tool('svc.agent.generate', { input: 'one by a tool' });
     assert.equal(status, 'started');
-    const waited = Task.parse(await scene.tool('svc.agent.wait', { execution_id, timeout_seconds: 30 }));
+    const waited = Task.parse(await setup.tool('svc.agent.wait', { execution_id, timeout_seconds: 30 }));
     assert.deepEqual([waited.status, waited.agent_id], ['completed', AGENT_AUTHOR_ID]);
-    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/one-by-a-tool')).status, 200);
+    assert.equal((await setup.node.call('GET', '/v1/agents/lookup/one-by-a-tool')).status, 200);
   });
 
   test('svc agent generate --wait prints what was deployed', async () => {
-    const { code, stdout, stderr } = await svc(['--url', scene.node.url, 'agent', 'generate', 'one by hand', '--wait']);
+    const { code, stdout, stderr } = await svc(['--url', setup.node.url, 'agent', 'generate', 'one by hand', '--wait']);
     assert.equal(code, 0, stderr);
     assert.equal(JSON.parse(stdout).name, 'one-by-hand');
-    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/one-by-hand')).status, 200);
+    assert.equal((await setup.node.call('GET', '/v1/agents/lookup/one-by-hand')).status, 200);
   });
 
   test('the same key starts one authoring agent, however often it is sent', async () => {
     const headers = { 'idempotency-key': 'once' };
     const [first, second] = await Promise.all([
-      scene.generate('agents', 'a liar', headers),
-      scene.generate('agents', 'a liar', headers),
+      setup.generate('agents', 'a liar', headers),
+      setup.generate('agents', 'a liar', headers),
     ]);
     assert.equal(first, second);
   });
 
   test('an empty description is refused, naming the field', async () => {
     for (const kind of ['agents', 'workflows']) {
-      const answer = await scene.node.json('POST', `/v1/${kind}/generate`, { input: '  ' });
+      const answer = await setup.node.json('POST', `/v1/${kind}/generate`, { input: '  ' });
       assert.equal(answer.status, 400, answer.text);
       assert.match(answer.text, /input/);
     }

@@ -9,19 +9,19 @@ const Started = z.object({ pipeline_execution_id: z.string(), stream_url: z.stri
 
 describe('the pipeline by its tools and by the command line', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let scene: IntentNode;
+  let setup: IntentNode;
   before(async () => {
     podman = await TestPodman.start();
     const rules = [writes('say hello', 'echo "hello $SVC_INPUTS"'), writes('give up', 'echo no >&2; exit 1')];
     const python = { match: { contains: ['You write one Python program', 'say hello'] }, reply: 'print("hello")' };
-    scene = await IntentNode.start([...rules, python], { podman });
+    setup = await IntentNode.start([...rules, python], { podman });
   });
   after(async () => {
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await podman[Symbol.asyncDispose]();
   });
 
-  const call = (tool: string, args: object) => scene.tool(tool, args);
+  const call = (tool: string, args: object) => setup.tool(tool, args);
 
   test('svc.execute.intent, svc.execute.wait, svc.execute.status', async () => {
     const asked = { intent: 'say hello', language: 'bash', inputs: { who: 'ann' }, volume_id: null };
@@ -36,16 +36,16 @@ describe('the pipeline by its tools and by the command line', NEEDS_PODMAN, () =
   });
 
   test('svc.execute is the same with defaults, and so is POST /v1/execute', async () => {
-    const routed = await scene.node.json('POST', '/v1/execute', { prompt: 'say hello' });
+    const routed = await setup.node.json('POST', '/v1/execute', { prompt: 'say hello' });
     for (const started of [await call('svc.execute', { prompt: 'say hello' }), routed.body]) {
       const { pipeline_execution_id: id } = Started.parse(started);
-      await scene.ended(id);
-      const answer = await scene.node.call('GET', `/v1/workflows/executions/${id}`);
+      await setup.ended(id);
+      const answer = await setup.node.call('GET', `/v1/workflows/executions/${id}`);
       assert.deepEqual(answer.body.input, { language: 'python', inputs: {}, agent: '', new_agent: '' });
     }
   });
 
-  const url = (): string[] => ['--url', scene.node.url];
+  const url = (): string[] => ['--url', setup.node.url];
 
   test('svc execute --wait prints the answer, and svc execute status shows it', async () => {
     const args = ['execute', 'say hello', '--language', 'bash', '--inputs', '{"who": "bob"}', '--wait'];

@@ -48,24 +48,24 @@ test(
   NEEDS_PODMAN,
   async () => {
     await using podman = await TestPodman.start();
-    await using scene = await IntentNode.start(RULES, { podman, execute: { generate: true } });
-    const { pipeline_execution_id: id } = await scene.start(GOAL);
+    await using setup = await IntentNode.start(RULES, { podman, execute: { generate: true } });
+    const { pipeline_execution_id: id } = await setup.start(GOAL);
     for (const state of KILLED_IN) {
       // A check of code is over within the pause between two looks: the kill may then hit the state after it.
       const reached = async () => {
-        const { current_state, ended_at } = await scene.run(id);
+        const { current_state, ended_at } = await setup.run(id);
         return ended_at !== null || STATES.indexOf(current_state ?? '') >= STATES.indexOf(state);
       };
       await waitUntil(`the run is in ${state}`, reached, 90_000);
-      await scene.node.process.kill();
-      await scene.node.spawn();
+      await setup.node.process.kill();
+      await setup.node.spawn();
     }
-    const ended = await scene.ended(id);
+    const ended = await setup.ended(id);
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['It ran.', false]);
-    assert.deepEqual(await scene.status(id), ended);
+    assert.deepEqual(await setup.status(id), ended);
     // Each state was entered once, and the agent made once.
-    const { body } = await scene.node.call('GET', `/v1/workflows/executions/${id}/logs?limit=200`);
+    const { body } = await setup.node.call('GET', `/v1/workflows/executions/${id}/logs?limit=200`);
     const entered = Log.parse(body).events.filter(({ event_type }) => event_type === 'WorkflowStateEntered');
     const names = entered.map(({ state_name }) => state_name);
     assert.deepEqual(
@@ -81,22 +81,22 @@ test('a node killed while an authoring agent repairs its manifest deploys it onc
     stringify({ apiVersion: 'svc.dev/v1', kind: 'Agent', metadata: { name: 'mended', version: '1.0.0' }, spec });
   const creates = (spec: object) => [{ name: 'svc.agent.create', arguments: { manifest_yaml: manifest(spec) } }];
   const round = (at: number, reply: unknown) => ({ match: { contains: AGENT_AUTHOR, round: at }, reply });
-  await using scene = await IntentNode.start([
+  await using setup = await IntentNode.start([
     round(1, { tool_calls: creates({ wrong: true }) }),
     round(2, { text: 'I see.', chunks: 3, delay_ms: 500, tool_calls: creates({ task: { instruction: 'Mend.' } }) }),
     round(3, { text: '{"agent_id": "a", "name": "mended", "version": "1.0.0"}', chunks: 3, delay_ms: 500 }),
   ]);
-  const id = await scene.generate('agents', 'something');
+  const id = await setup.generate('agents', 'something');
   for (const calls of [1, 2]) {
     // The next call may be over between two looks.
-    const called = async () => Number((await scene.node.statusOf(id)).tool_calls_executed) >= calls;
+    const called = async () => Number((await setup.node.statusOf(id)).tool_calls_executed) >= calls;
     await waitUntil(`the author has made ${calls} calls`, called, 60_000);
-    await scene.node.process.kill();
-    await scene.node.spawn();
+    await setup.node.process.kill();
+    await setup.node.spawn();
   }
-  const task = await scene.written(id);
+  const task = await setup.written(id);
   assert.deepEqual([task.status, task.iteration_count, task.tool_calls_executed], ['completed', 1, 2]);
-  const { body } = await scene.node.call('GET', '/v1/agents/lookup/mended');
-  const log = await scene.node.call('GET', `/v1/agents/${body.agent_id ?? body.id}/logs`);
+  const { body } = await setup.node.call('GET', '/v1/agents/lookup/mended');
+  const log = await setup.node.call('GET', `/v1/agents/${body.agent_id ?? body.id}/logs`);
   assert.equal(log.body.total, 1, log.text);
 });

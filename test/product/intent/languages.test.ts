@@ -27,15 +27,15 @@ test('programs in Python and JavaScript are checked and run by their own languag
     said(['You write one JavaScript program', 'mend'], 'const = ;'),
     said(['You write one JavaScript program'], JAVASCRIPT),
   ];
-  await using scene = await IntentNode.start(rules, { podman, execute: { images } });
+  await using setup = await IntentNode.start(rules, { podman, execute: { images } });
   for (const language of ['python', 'javascript'])
     for (const goal of ['add', 'mend and add']) {
-      const ended = await scene.reach(goal, { language, inputs: { numbers: [40, 2] } });
+      const ended = await setup.reach(goal, { language, inputs: { numbers: [40, 2] } });
       assert.ok(ended.status === 'completed', `${language}, ${goal}: ${JSON.stringify(ended)}`);
       assert.equal(ended.final_result, '42\n');
     }
   // svc.execute: nothing but a goal.
-  const { body } = await scene.node.json('POST', '/v1/execute', { prompt: 'add' });
-  const ended = await scene.ended(String(body.pipeline_execution_id));
+  const { body } = await setup.node.json('POST', '/v1/execute', { prompt: 'add' });
+  const ended = await setup.ended(String(body.pipeline_execution_id));
   assert.equal(ended.status === 'completed' && ended.final_result, '13\n');
 });

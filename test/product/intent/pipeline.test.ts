@@ -20,10 +20,10 @@ const PROGRAMS = {
 
 describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let scene: IntentNode;
+  let setup: IntentNode;
   before(async () => {
     podman = await TestPodman.start();
-    scene = await IntentNode.start(
+    setup = await IntentNode.start(
       [
         // The corrected program of the one that does not parse; the other never does.
         writes(['mend me', 'This was tried'], 'echo mended'),
@@ -43,12 +43,12 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     );
   });
   after(async () => {
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await podman[Symbol.asyncDispose]();
   });
 
   test('the program is written, checked and run, and the answer is made of what it printed', async () => {
-    const { status, ...ended } = await scene.reach('add the numbers', { inputs: { numbers: [40, 2] } });
+    const { status, ...ended } = await setup.reach('add the numbers', { inputs: { numbers: [40, 2] } });
     assert.equal(status, 'completed');
     assert.ok('final_result' in ended);
     assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['The sum is 42.', false]);
@@ -57,29 +57,29 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
 
   test('without a formatter the answer is the printed output, with the inputs as the program read them', async () => {
     const inputs = { 'odd "name"': ['$(id)', "it's", '{{intent}}', 'ü\n'] };
-    const ended = await scene.reach('print what you got', { inputs });
+    const ended = await setup.reach('print what you got', { inputs });
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.equal(ended.final_result, `got ${JSON.stringify(inputs)}\n`);
-    const braces = await scene.reach('print braces');
+    const braces = await setup.reach('print braces');
     assert.equal(braces.status === 'completed' && braces.final_result, '{{intent}} {{#if x}}\n');
   });
 
   test('a program that fails makes the pipeline fail with its output', async () => {
-    const ended = await scene.reach('give up');
+    const ended = await setup.reach('give up');
     assert.ok(ended.status === 'failed');
     assert.equal(ended.failed_at_state, 'EXECUTE_CODE');
     assert.match(ended.reason, /^command_failed: .*\b3\b.*there is no such city/s);
   });
 
   test('the container is sealed: no network, user nobody, no writable root, 256 MiB', async () => {
-    const ended = await scene.reach('look around');
+    const ended = await setup.reach('look around');
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.equal(ended.final_result, 'lo\n65534\nclosed\n268435456\n');
   });
 
   test('no more time than the tier allows, whatever is asked for', async () => {
     for (const timeout_seconds of [600, 1]) {
-      const ended = await scene.reach('wait for long', { timeout_seconds });
+      const ended = await setup.reach('wait for long', { timeout_seconds });
       assert.ok(ended.status === 'failed');
       assert.equal(ended.failed_at_state, 'EXECUTE_CODE');
       assert.match(
@@ -90,9 +90,9 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
   });
 
   test('a program that does not parse is repaired once; a second failure ends the pipeline', async () => {
-    const mended = await scene.reach('mend me');
+    const mended = await setup.reach('mend me');
     assert.equal(mended.status === 'completed' && mended.final_result, 'mended\n');
-    const never = await scene.reach('never right');
+    const never = await setup.reach('never right');
     assert.equal(never.status === 'failed' && never.failed_at_state, 'VALIDATE_REPAIRED');
   });
 
@@ -101,27 +101,27 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
       ['much too long', 'shorter\n'],
       ['odd characters', 'plain\n'],
     ] as const) {
-      const ended = await scene.reach(goal);
+      const ended = await setup.reach(goal);
       assert.equal(ended.status === 'completed' && ended.final_result, printed, JSON.stringify(ended));
     }
   });
 
   test('a very long output is the answer as printed, up to 1 MiB, and says when it was cut', async () => {
-    const whole = await scene.reach('print a lot');
+    const whole = await setup.reach('print a lot');
     assert.equal(whole.status === 'completed' && whole.final_result, 'a'.repeat(102_400));
-    const cut = await scene.reach('print too much');
+    const cut = await setup.reach('print too much');
     assert.ok(cut.status === 'completed', JSON.stringify(cut));
     assert.match(cut.final_result.slice(-100), /a\n\[cut: .*printed more/);
     assert.equal(cut.final_result.split('\n')[0]?.length, 1_048_576);
   });
 
   test('a program in a code fence is asked for again without it', async () => {
-    const ended = await scene.reach('in fences');
+    const ended = await setup.reach('in fences');
     assert.equal(ended.status === 'completed' && ended.final_result, 'plain\n');
   });
 
   test('two pipelines at once do not mix', async () => {
-    const both = await Promise.all(['answer one', 'answer two'].map((goal) => scene.reach(goal)));
+    const both = await Promise.all(['answer one', 'answer two'].map((goal) => setup.reach(goal)));
     assert.deepEqual(
       both.map((ended) => ended.status === 'completed' && ended.final_result),
       ['one\n', 'two\n'],
@@ -129,24 +129,24 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
   });
 
   test('a cancelled pipeline has failed; another run has no pipeline status', async () => {
-    const { pipeline_execution_id: id } = await scene.start('wait for long');
-    const cancelled = await scene.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
+    const { pipeline_execution_id: id } = await setup.start('wait for long');
+    const cancelled = await setup.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
     assert.equal(cancelled.status, 200, cancelled.text);
-    const ended = await scene.ended(id);
+    const ended = await setup.ended(id);
     assert.match(ended.status === 'failed' ? ended.reason : '', /cancelled/);
     const states = { A: { kind: 'System', command: 'finalize', transitions: [] } };
-    const other = await scene.node.runWorkflow(
+    const other = await setup.node.runWorkflow(
       JSON.stringify({
         ...{ apiVersion: 'svc.dev/v1', kind: 'Workflow', metadata: { name: 'other', version: '1.0.0' } },
         spec: { initial_state: 'A', states },
       }),
     );
-    assert.equal((await scene.node.call('GET', `/v1/execute/${other}`)).status, 404);
+    assert.equal((await setup.node.call('GET', `/v1/execute/${other}`)).status, 404);
   });
 
   test('stream_url streams the run to its end', async () => {
-    const { stream_url } = await scene.start('print what you got');
-    const response = await fetch(`${scene.node.url}${stream_url}`, { headers: { accept: 'text/event-stream' } });
+    const { stream_url } = await setup.start('print what you got');
+    const response = await fetch(`${setup.node.url}${stream_url}`, { headers: { accept: 'text/event-stream' } });
     assert.equal(response.headers.get('content-type')?.split(';')[0], 'text/event-stream');
     const text = await response.text();
     for (const event of ['WorkflowExecutionStarted', 'ContainerRunCompleted', 'WorkflowExecutionCompleted'])
@@ -158,21 +158,21 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
 
   test('a persistent volume is read, and not written', async () => {
     const volume = async (storage_class: string): Promise<string> => {
-      const made = await scene.node.json('POST', '/v1/volumes', { name: `for-${storage_class}`, storage_class });
+      const made = await setup.node.json('POST', '/v1/volumes', { name: `for-${storage_class}`, storage_class });
       return String(made.body.id);
     };
     const volume_id = await volume('persistent');
     const put = `/v1/volumes/${volume_id}/files/content?path=data.txt`;
     const headers = { 'content-type': 'application/octet-stream' };
-    assert.equal((await scene.node.call('PUT', put, { body: 'from the volume\n', headers })).status, 200);
-    const ended = await scene.reach('read the volume', { volume_id });
+    assert.equal((await setup.node.call('PUT', put, { body: 'from the volume\n', headers })).status, 200);
+    const ended = await setup.reach('read the volume', { volume_id });
     assert.equal(
       ended.status === 'completed' && ended.final_result,
       'from the volume\nread-only\n',
       JSON.stringify(ended),
     );
     const ask = async (id: string) =>
-      (await scene.node.json('POST', '/v1/execute/intent', { intent: 'x', volume_id: id })).status;
+      (await setup.node.json('POST', '/v1/execute/intent', { intent: 'x', volume_id: id })).status;
     assert.equal(await ask('00000000-0000-4000-8000-000000000000'), 404);
     assert.equal(await ask(await volume('ephemeral')), 409);
   });

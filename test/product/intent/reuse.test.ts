@@ -24,7 +24,7 @@ const writer = (goal: string) =>
 
 describe('an agent that was made for a goal is reused', NEEDS_PODMAN, () => {
   let podman: TestPodman;
-  let scene: IntentNode;
+  let setup: IntentNode;
   before(async () => {
     podman = await TestPodman.start();
     const rules = [
@@ -41,33 +41,33 @@ describe('an agent that was made for a goal is reused', NEEDS_PODMAN, () => {
       { match: { contains: 'You are the writer for' }, reply: 'echo "72 F by the made one"' },
       writes(OTHER, 'echo sorted by the one that ships'),
     ];
-    scene = await IntentNode.start(rules, { podman, execute: { generate: true } });
+    setup = await IntentNode.start(rules, { podman, execute: { generate: true } });
   });
   after(async () => {
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await podman[Symbol.asyncDispose]();
   });
 
   test('is made at the first goal, and reused at the second and at one in other words', async () => {
-    const first = await scene.reach(GOAL);
+    const first = await setup.reach(GOAL);
     assert.ok(first.status === 'completed', JSON.stringify(first));
     assert.deepEqual([first.final_result, first.reused_existing_agent], ['72 F by the made one\n', false]);
     for (const goal of [GOAL, 'converting a temperature of Celsius to Fahrenheit']) {
-      const started = await scene.start(goal);
-      const again = await scene.ended(started.pipeline_execution_id);
+      const started = await setup.start(goal);
+      const again = await setup.ended(started.pipeline_execution_id);
       assert.ok(again.status === 'completed', JSON.stringify(again));
       assert.deepEqual([again.final_result, again.reused_existing_agent], ['72 F by the made one\n', true], goal);
-      const { state_outputs } = await scene.run(started.pipeline_execution_id);
+      const { state_outputs } = await setup.run(started.pipeline_execution_id);
       assert.equal('GENERATE_AGENT' in state_outputs, false);
     }
   });
 
   test('a goal of another kind reuses none; where none can be made the shipped agent writes', async () => {
-    const started = await scene.start(OTHER);
-    const ended = await scene.ended(started.pipeline_execution_id);
+    const started = await setup.start(OTHER);
+    const ended = await setup.ended(started.pipeline_execution_id);
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['sorted by the one that ships\n', false]);
-    const { state_outputs } = await scene.run(started.pipeline_execution_id);
+    const { state_outputs } = await setup.run(started.pipeline_execution_id);
     assert.equal(state_outputs.GENERATE_AGENT?.status, 'failed');
   });
 });

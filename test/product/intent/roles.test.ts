@@ -24,24 +24,24 @@ const greeterAuthor = [
 
 describe('who may generate and execute', () => {
   let realms: Realms;
-  let scene: IntentNode;
+  let setup: IntentNode;
   before(async () => {
     realms = await Realms.open();
     const rules = [...greeterAuthor, writes('anything', 'echo hello')];
-    scene = await IntentNode.start(rules, { options: { spec: { ...realms.spec, runtime: {} } } });
+    setup = await IntentNode.start(rules, { options: { spec: { ...realms.spec, runtime: {} } } });
   });
   after(async () => {
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await realms[Symbol.asyncDispose]();
   });
 
   const lookup = async (who: Parameters<Realms['headers']>[0]) => {
     const headers = await realms.headers(who);
-    return scene.node.call('GET', '/v1/agents/lookup/greeter', { headers });
+    return setup.node.call('GET', '/v1/agents/lookup/greeter', { headers });
   };
 
   test('a user without roles gets an agent in the default context, and owns it', async () => {
-    const task = await scene.generated('agents', 'a greeter', await realms.headers('alphaUser'));
+    const task = await setup.generated('agents', 'a greeter', await realms.headers('alphaUser'));
     assert.equal(task.status, 'completed', JSON.stringify(task));
     assert.equal((await lookup('alphaUser')).status, 200);
     assert.equal((await lookup('alphaAdmin')).status, 404);
@@ -49,14 +49,14 @@ describe('who may generate and execute', () => {
   });
 
   test('what an administrator has made is the tenant’s', async () => {
-    const task = await scene.generated('agents', 'a greeter', await realms.headers('betaAdmin'));
+    const task = await setup.generated('agents', 'a greeter', await realms.headers('betaAdmin'));
     assert.equal(task.status, 'completed', JSON.stringify(task));
     const other = await realms.headersWith('beta', { sub: 'someone else' });
-    assert.equal((await scene.node.call('GET', '/v1/agents/lookup/greeter', { headers: other })).status, 200);
+    assert.equal((await setup.node.call('GET', '/v1/agents/lookup/greeter', { headers: other })).status, 200);
   });
 
   test('a consumer of the free tier may generate; a read-only caller may not', async () => {
-    const task = await scene.generated('agents', 'a greeter', await realms.headers('consumer'));
+    const task = await setup.generated('agents', 'a greeter', await realms.headers('consumer'));
     assert.equal(task.status, 'completed', JSON.stringify(task));
     const headers = await realms.headers('readonly');
     for (const [path, body] of [
@@ -65,13 +65,13 @@ describe('who may generate and execute', () => {
       ['/v1/execute', { prompt: 'x' }],
       ['/v1/execute/intent', { intent: 'x' }],
     ] as const)
-      assert.equal((await scene.node.json('POST', path, body, headers)).status, 403, path);
+      assert.equal((await setup.node.json('POST', path, body, headers)).status, 403, path);
   });
 
   test('a volume is for tier pro and above, and the answer says so', async () => {
     const volume_id = '00000000-0000-4000-8000-000000000000';
     const ask = async (claims: Parameters<Realms['headersWith']>[1]) =>
-      scene.node.json(
+      setup.node.json(
         'POST',
         '/v1/execute/intent',
         { intent: 'x', volume_id },
@@ -86,45 +86,45 @@ describe('who may generate and execute', () => {
   test('a consumer of tier pro makes the volume that volume_id wants, and runs with it; one of the free tier makes none', async () => {
     const of = (svc_tier: string) => realms.headersWith('people', { sub: `keeper of ${svc_tier}`, svc_tier });
     const make = async (tier: string) =>
-      scene.node.json('POST', '/v1/volumes', { name: 'mine', storage_class: 'persistent' }, await of(tier));
+      setup.node.json('POST', '/v1/volumes', { name: 'mine', storage_class: 'persistent' }, await of(tier));
     assert.equal((await make('free')).status, 403);
     const made = await make('pro');
     assert.equal(made.status, 200, made.text);
     const intent = { intent: 'anything', language: 'bash', volume_id: String(made.body.id) };
-    const started = await scene.node.json('POST', '/v1/execute/intent', intent, await of('pro'));
+    const started = await setup.node.json('POST', '/v1/execute/intent', intent, await of('pro'));
     assert.equal(started.status, 200, started.text);
   });
 
   test('a pipeline of another tenant answers like one that does not exist', async () => {
     const own = await realms.headers('alphaUser');
-    const { pipeline_execution_id: id } = await scene.start('anything', {}, own);
+    const { pipeline_execution_id: id } = await setup.start('anything', {}, own);
     const unknown = '00000000-0000-4000-8000-000000000000';
     const headers = await realms.headers('betaAdmin');
-    const theirs = await scene.node.call('GET', `/v1/execute/${id}`, { headers });
+    const theirs = await setup.node.call('GET', `/v1/execute/${id}`, { headers });
     assert.deepEqual(
       [theirs.status, theirs.text],
-      [404, (await scene.node.call('GET', `/v1/execute/${unknown}`, { headers })).text],
+      [404, (await setup.node.call('GET', `/v1/execute/${unknown}`, { headers })).text],
     );
-    assert.equal((await scene.node.call('GET', `/v1/execute/${id}`, { headers: own })).status, 200);
+    assert.equal((await setup.node.call('GET', `/v1/execute/${id}`, { headers: own })).status, 200);
   });
 });
 
 test('a caller at the agent limit of its tier gets no new agent: the shipped agent writes', async () => {
   await using realms = await Realms.open();
   const rate_limits = { tiers: { free: { agents: 1 } } };
-  await using scene = await IntentNode.start([...greeterAuthor, writes('anything', 'echo hello')], {
+  await using setup = await IntentNode.start([...greeterAuthor, writes('anything', 'echo hello')], {
     execute: { generate: true },
     options: { spec: { ...realms.spec, runtime: {}, rate_limits } },
   });
   const headers = await realms.headersWith('people', { sub: 'carl', svc_tier: 'free' });
   const statesOf = async (): Promise<string> => {
-    const { pipeline_execution_id: id } = await scene.start('anything', {}, headers);
-    await scene.ended(id, headers);
-    const { body } = await scene.node.call('GET', `/v1/workflows/executions/${id}`, { headers });
+    const { pipeline_execution_id: id } = await setup.start('anything', {}, headers);
+    await setup.ended(id, headers);
+    const { body } = await setup.node.call('GET', `/v1/workflows/executions/${id}`, { headers });
     return Object.keys(Object(body.state_outputs)).join(' ');
   };
   assert.match(await statesOf(), /GENERATE_AGENT/);
-  const task = await scene.generated('agents', 'a greeter', headers);
+  const task = await setup.generated('agents', 'a greeter', headers);
   assert.equal(task.status, 'completed', JSON.stringify(task));
   assert.match(await statesOf(), /^DISCOVER USE_BUILT_IN/);
 });

@@ -53,10 +53,10 @@ for (const { type, path } of PROVIDERS) {
     models.answer(({ body }) => answer(JSON.stringify(body.messages), nameOfCreate(body)));
     try {
       const provider = providerOf(type, `${models.url}${path}`);
-      await using scene = await IntentNode.start([], { options: { spec: { llm_providers: [provider] } } });
-      const task = await scene.generated('agents', 'something that translates');
+      await using setup = await IntentNode.start([], { options: { spec: { llm_providers: [provider] } } });
+      const task = await setup.generated('agents', 'something that translates');
       assert.equal(task.status, 'completed', JSON.stringify(task));
-      const found = await scene.node.call('GET', '/v1/agents/lookup/translator');
+      const found = await setup.node.call('GET', '/v1/agents/lookup/translator');
       assert.equal(found.status, 200);
       const asked = models.calls.map(({ body }) => JSON.stringify(body));
       assert.equal(asked.length, 3);
@@ -103,9 +103,9 @@ for (const { type, path } of someOf(PROVIDERS, 2)) {
       try {
         await using podman = await TestPodman.start();
         const spec = { llm_providers: [providerOf(type, `${models.url}${path}`)] };
-        await using scene = await IntentNode.start([], { podman, execute: { generate: true }, options: { spec } });
+        await using setup = await IntentNode.start([], { podman, execute: { generate: true }, options: { spec } });
         for (const reused of [false, true]) {
-          const ended = await scene.reach(GOAL, { inputs: { sum: '40+2' } });
+          const ended = await setup.reach(GOAL, { inputs: { sum: '40+2' } });
           assert.ok(ended.status === 'completed', JSON.stringify(ended));
           assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['It is 42.', reused]);
         }
@@ -128,14 +128,14 @@ test(
         llm_selection: { llm_overall_timeout_secs: 1, max_retries: 0 },
       };
       await using podman = await TestPodman.start();
-      await using scene = await IntentNode.start([], { podman, options: { spec } });
-      const { pipeline_execution_id: id } = await scene.start('anything');
+      await using setup = await IntentNode.start([], { podman, options: { spec } });
+      const { pipeline_execution_id: id } = await setup.start('anything');
       await waitUntil('the model is asked', async () => models.calls.length > 0);
-      const cancelled = await scene.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
+      const cancelled = await setup.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
       assert.equal(cancelled.status, 200, cancelled.text);
       await waitUntil('the call is hung up', async () => models.calls.every(({ aborted }) => aborted));
-      assert.match(JSON.stringify(await scene.status(id)), /cancelled/);
-      const ended = await scene.reach('anything');
+      assert.match(JSON.stringify(await setup.status(id)), /cancelled/);
+      const ended = await setup.reach('anything');
       assert.ok(ended.status === 'failed', JSON.stringify(ended));
       assert.equal(ended.failed_at_state, 'WRITE_CODE');
       assert.match(ended.reason, /^max_iterations_exceeded: state WRITE_CODE: model_unavailable: .*no answer for 1 s/);

@@ -33,30 +33,30 @@ const rowsOf = (named: Partial<Named>): readonly Row[] => [
 describe('the same walls on Redis and a MongoDB-wire server, from another node', { skip }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
-  let scene: IsolatedTenants;
+  let setup: IsolatedTenants;
   let other: ProductNode;
   let alpha: Things;
   let andys: OwnThings;
   before(async () => {
     [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
-    scene = await IsolatedTenants.open({
+    setup = await IsolatedTenants.open({
       stores: { redis: redis.url, mongodb: mongo.uri },
       kernel: { effect_concurrency: 256, partitions: 8 },
     });
-    other = await ProductNode.start({ spec: scene.tenancy.spec });
-    alpha = await scene.settle('alphaAdmin', 'alpha');
-    andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
+    other = await ProductNode.start({ spec: setup.tenancy.spec });
+    alpha = await setup.settle('alphaAdmin', 'alpha');
+    andys = await settleOwn(setup, await setup.hand('alphaUser'), 'andy');
   });
   after(async () => {
     await other[Symbol.asyncDispose]();
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
     await redis.stop();
     await mongo.stop();
   });
 
   async function assertHidden(names: readonly string[], rows: readonly Row[], named: Partial<Named>): Promise<number> {
     const probe = async (name: string): Promise<number> => {
-      const asker = scene.asker(name);
+      const asker = setup.asker(name);
       let count = 0;
       for (const { what, things, question } of rows)
         for (const thing of things) {
@@ -73,18 +73,18 @@ describe('the same walls on Redis and a MongoDB-wire server, from another node',
   }
 
   test('an object of another tenant answers as one that never existed, and stays unchanged', async (t) => {
-    const before = await snapshot(scene, 'alphaAdmin', alpha);
+    const before = await snapshot(setup, 'alphaAdmin', alpha);
     const count = await assertHidden(['betaAdmin', 'key of consumer'], someOf(rowsOf(alpha), 24), alpha);
     t.diagnostic(`${count} pairs of answers were equal`);
-    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+    assert.deepEqual(await snapshot(setup, 'alphaAdmin', alpha), before);
   });
 
   test('a user’s own object answers other users of the tenant as one that never existed', async (t) => {
-    const before = await snapshot(scene, 'alphaUser', andys);
+    const before = await snapshot(setup, 'alphaUser', andys);
     const own: Partial<Named> = { ...andys };
     const count = await assertHidden(['key of alphaOther'], someOf(rowsOf(own), 24), own);
     t.diagnostic(`${count} pairs of answers were equal`);
-    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+    assert.deepEqual(await snapshot(setup, 'alphaUser', andys), before);
   });
 
   test('no list or search shows anything of another tenant, or of another user', async () => {
@@ -95,7 +95,7 @@ describe('the same walls on Redis and a MongoDB-wire server, from another node',
       ...LIST_ROWS.map(({ tool, args }) => toolQuestion(tool, args('own agent flow andy'))),
     ];
     for (const name of ['betaAdmin', 'consumer', 'alphaOther', 'alphaAdmin']) {
-      const asker = scene.asker(name);
+      const asker = setup.asker(name);
       const hidden = asker.tenant === 'alpha' ? andy : [...andy, ...theirs];
       for (const question of questions) {
         const text = await answerTo(other, asker, question, 'own agent flow andy');
@@ -113,7 +113,7 @@ describe('the same walls on Redis and a MongoDB-wire server, from another node',
           // Files of volumes and secrets are on the node where they were made.
           if (thing === 'volume' || thing === 'secret') continue;
           const { method, path } = question(Object(named)[thing]);
-          const { status, text } = await other.call(method, path, { headers: scene.asker(name).headers });
+          const { status, text } = await other.call(method, path, { headers: setup.asker(name).headers });
           assert.equal(status, 200, `${name}: ${route} of ${thing}: ${text}`);
         }
   });

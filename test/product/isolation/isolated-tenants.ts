@@ -52,14 +52,14 @@ export class IsolatedTenants implements AsyncDisposable {
     const rolf = await tenancy.headersWith('alpha', { sub: 'rolf', svc_role: 'svc:readonly' });
     add({ name: 'alphaOther', tenant: 'alpha', headers: amy });
     add({ name: 'alphaReader', tenant: 'alpha', headers: rolf });
-    const scene = new IsolatedTenants(tenancy, askers);
-    for (const asker of [...askers.values()]) add(await scene.#keyOf(asker));
-    const deployed = await scene.ask('operator', 'POST', '/v1/agents?scope=global', {
+    const setup = new IsolatedTenants(tenancy, askers);
+    for (const asker of [...askers.values()]) add(await setup.#keyOf(asker));
+    const deployed = await setup.ask('operator', 'POST', '/v1/agents?scope=global', {
       body: agentYaml(HAND, { security_context: 'managing', tools: ['svc.*'] }),
       headers: { 'content-type': 'application/yaml' },
     });
     assert.equal(deployed.status, 200, deployed.text);
-    return scene;
+    return setup;
   }
 
   asker(name: string): Asker {

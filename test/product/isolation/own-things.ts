@@ -21,7 +21,7 @@ const CHILD = { kind: 'Agent', agent: HAND, input: 'quick', transitions: [{ targ
 const STORAGE = { storage: { workspace: { storage_class: 'ephemeral', ttl_hours: 1 } } };
 
 /** Deployed over SEAL, since over REST users deploy nothing; started over REST. */
-export async function settleOwn(scene: IsolatedTenants, hand: CallingAgent, word: string): Promise<OwnThings> {
+export async function settleOwn(setup: IsolatedTenants, hand: CallingAgent, word: string): Promise<OwnThings> {
   const { asker } = hand;
   const [agentName, workflowName, endsName] = [`own-agent-${word}`, `own-flow-${word}`, `own-ends-${word}`];
   const deployed = await hand.made('svc.agent.create', { manifest_yaml: agentYaml(agentName) });
@@ -31,30 +31,30 @@ export async function settleOwn(scene: IsolatedTenants, hand: CallingAgent, word
   await hand.made('svc.workflow.create', { manifest_yaml: ends });
 
   const agent = String(deployed.agent_id);
-  const started = async (path: string, body: object) => String((await scene.done(asker, path, body)).execution_id);
+  const started = async (path: string, body: object) => String((await setup.done(asker, path, body)).execution_id);
   const running = await started('/v1/executions', { agent_id: agent, input: 'sleepy' });
-  const session = (await CallingAgent.of(scene.tenancy.node, asker, agent, running)).sessionId;
+  const session = (await CallingAgent.of(setup.tenancy.node, asker, agent, running)).sessionId;
   const execution = await started('/v1/executions', { agent_id: agent, input: 'quick' });
-  await scene.settled(asker, '/v1/executions/', execution);
+  await setup.settled(asker, '/v1/executions/', execution);
   const endedRun = await started(`/v1/workflows/${endsName}/run`, { intent: `of ${word}` });
-  await scene.settled(asker, '/v1/workflows/executions/', endedRun);
+  await setup.settled(asker, '/v1/workflows/executions/', endedRun);
   const run = await started(`/v1/workflows/${workflowName}/run`, { intent: `of ${word}` });
   const ids = { agentName, workflowName, agent, workflow: String(workflow_id), running, execution, run, endedRun };
-  const { trace } = await scene.traceOf(asker, execution);
-  return { ...ids, session, trace, ...(await found(scene, hand, ids)) };
+  const { trace } = await setup.traceOf(asker, execution);
+  return { ...ids, session, trace, ...(await found(setup, hand, ids)) };
 }
 
 /** What the runs made: an approval, a workspace, a child. */
 async function found(
-  scene: IsolatedTenants,
+  setup: IsolatedTenants,
   { asker }: CallingAgent,
   { run, agent }: Pick<OwnThings, 'run' | 'agent'>,
 ) {
   const rows = async (path: string, field: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
-    const list = (await scene.ask(asker, 'GET', path)).body[field];
+    const list = (await setup.ask(asker, 'GET', path)).body[field];
     return Array.isArray(list) ? list : [];
   };
-  const hand = String((await scene.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`)).body.agent_id);
+  const hand = String((await setup.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`)).body.agent_id);
   return waitUntil(`what ${agent} and ${run} made is listed`, async () => {
     const approval = (await rows('/v1/human-approvals', 'pending_requests')).find((row) => row.execution_id === run);
     const volume = (await rows('/v1/volumes', 'volumes')).find((row) => row.workflow_execution_id === run);

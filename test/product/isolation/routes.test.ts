@@ -17,26 +17,26 @@ const Components = z.object({ schemas: z.record(z.string(), Schema) });
 const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: Parameters, requestBody: Body })));
 
 describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
-  let scene: IsolatedTenants;
+  let setup: IsolatedTenants;
   let alpha: Named;
   let andy: CallingAgent;
   let andys: OwnThings;
   before(async () => {
-    scene = await IsolatedTenants.open();
-    andy = await scene.hand('alphaUser');
-    const keyText = (scene.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
-    const things = await scene.settle('alphaAdmin', 'alpha');
+    setup = await IsolatedTenants.open();
+    andy = await setup.hand('alphaUser');
+    const keyText = (setup.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
+    const things = await setup.settle('alphaAdmin', 'alpha');
     alpha = { ...things, session: andy.sessionId, keyText };
-    andys = await settleOwn(scene, andy, 'andy');
+    andys = await settleOwn(setup, andy, 'andy');
   });
-  after(() => scene[Symbol.asyncDispose]());
+  after(() => setup[Symbol.asyncDispose]());
 
   async function assertHidden(
     askers: readonly Asker[],
     rows: readonly RouteRow[],
     nameOf: (thing: keyof Named) => string,
   ): Promise<void> {
-    const ask = (asker: Asker, question: Question, name: string) => answerTo(scene.tenancy.node, asker, question, name);
+    const ask = (asker: Asker, question: Question, name: string) => answerTo(setup.tenancy.node, asker, question, name);
     const probe = async (asker: Asker): Promise<void> => {
       for (const { route, field, things, question } of rows)
         for (const thing of things) {
@@ -50,7 +50,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
   }
 
   test('the table has every field of a body or a query that names something', async () => {
-    const { body } = await scene.tenancy.node.call('GET', '/v1/openapi.json');
+    const { body } = await setup.tenancy.node.call('GET', '/v1/openapi.json');
     const { schemas } = Components.parse(body.components);
     const fieldsOf = ({ $ref, properties }: z.output<typeof Schema>): string[] =>
       Object.keys(
@@ -71,25 +71,25 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
   });
 
   test('an object of another tenant answers as one that never existed, by token and by API key, and stays unchanged', async () => {
-    const before = await snapshot(scene, 'alphaAdmin', alpha);
-    const strangers = scene.strangersTo('alpha');
+    const before = await snapshot(setup, 'alphaAdmin', alpha);
+    const strangers = setup.strangersTo('alpha');
     const nameOf = (thing: keyof Named) => alpha[thing];
     await assertHidden(strangers, someOf(ROUTE_ROWS, 16), nameOf);
     const byKey = strangers.filter(({ name }) => name.startsWith('key of'));
     await assertHidden(byKey, someOf(pathRows(alpha), 24), nameOf);
-    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+    assert.deepEqual(await snapshot(setup, 'alphaAdmin', alpha), before);
   });
 
   test('a user’s own object answers other users of the tenant as one that never existed, and stays unchanged', async () => {
-    const { id } = await created(scene, 'alphaUser');
+    const { id } = await created(setup, 'alphaUser');
     const own: Partial<Named> = { ...andys, key: id };
     const nameOf = (thing: keyof Named) => own[thing] ?? assert.fail();
-    const before = await snapshot(scene, 'alphaUser', andys);
+    const before = await snapshot(setup, 'alphaUser', andys);
     const rows = someOf(
       [...pathRows(own), ...ROUTE_ROWS.map((row) => ({ ...row, things: row.things.filter((thing) => thing in own) }))],
       12,
     );
-    const among = (names: readonly string[]) => names.map((name) => scene.asker(name));
+    const among = (names: readonly string[]) => names.map((name) => setup.asker(name));
     await assertHidden(among(['alphaOther', 'alphaReader', 'key of alphaOther']), rows, nameOf);
     // Who may write in a tenant administers the API keys of all its users (docs/reference/api-keys.md).
     const butKeys = rows.filter(({ things }) => !things.includes('key'));
@@ -97,20 +97,20 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     // An administrator changes what he has the id of, but is shown no more than others.
     const looking = butKeys.filter(({ route }) => route.startsWith('GET '));
     await assertHidden(among(['alphaAdmin']), looking, nameOf);
-    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+    assert.deepEqual(await snapshot(setup, 'alphaUser', andys), before);
   });
 
   test('over gRPC a user’s own agent is none to others, by token and by API key', async () => {
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];
-    for (const asker of [...names.map((name) => scene.asker(name)), ...scene.strangersTo('alpha')])
+    for (const asker of [...names.map((name) => setup.asker(name)), ...setup.strangersTo('alpha')])
       for (const name of [andys.agent, andys.agentName]) {
         const [foreign, none] = [
-          await scene.tenancy.executeWith(asker.headers, name),
-          await scene.tenancy.executeWith(asker.headers, unknownFor(name)),
+          await setup.tenancy.executeWith(asker.headers, name),
+          await setup.tenancy.executeWith(asker.headers, unknownFor(name)),
         ];
         assert.deepEqual(foreign, none, asker.name);
       }
-    assert.equal(Object(await scene.tenancy.executeWith(scene.asker('alphaUser').headers, andys.agent)).code, 'OK');
+    assert.equal(Object(await setup.tenancy.executeWith(setup.asker('alphaUser').headers, andys.agent)).code, 'OK');
   });
 
   test('patterns that one tenant learned are invisible to another one, over REST and gRPC', async () => {
@@ -120,20 +120,20 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
       error_message: 'alpha broke',
       solution_approach: 'mend it',
     };
-    const stored = await scene.tenancy.node.json(
+    const stored = await setup.tenancy.node.json(
       'POST',
       '/v1/cortex/patterns',
       pattern,
-      scene.asker('alphaAdmin').headers,
+      setup.asker('alphaAdmin').headers,
     );
     assert.equal(stored.status, 200, stored.text);
     const path = '/v1/cortex/patterns?error_signature=broken+alpha+pipe';
-    for (const asker of scene.askers.values()) {
-      const { text } = await scene.ask(asker, 'GET', path);
+    for (const asker of setup.askers.values()) {
+      const { text } = await setup.ask(asker, 'GET', path);
       assert.equal(text.includes('mend it'), asker.tenant === 'alpha', `${asker.name}: ${text}`);
-      const { text: all } = await scene.ask(asker, 'GET', '/v1/cortex/patterns');
+      const { text: all } = await setup.ask(asker, 'GET', '/v1/cortex/patterns');
       assert.equal(all.includes('mend it'), asker.tenant === 'alpha', `${asker.name}: ${all}`);
-      const found = await scene.tenancy.patternsWith(asker.headers, 'broken alpha pipe');
+      const found = await setup.tenancy.patternsWith(asker.headers, 'broken alpha pipe');
       assert.equal(found.includes('mend it'), asker.tenant === 'alpha', `${asker.name}: ${found}`);
     }
   });
@@ -147,25 +147,25 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
           const isEmpty = asker === 'alphaUser' && route.endsWith('/files/content');
           if (route.endsWith('/stream') || isEmpty || !(thing in named)) continue;
           const { method, path } = question(named[thing] ?? assert.fail());
-          assert.equal((await scene.ask(asker, method, path)).status, 200, `${asker}: ${route} of ${thing}`);
+          assert.equal((await setup.ask(asker, method, path)).status, 200, `${asker}: ${route} of ${thing}`);
         }
   });
 
   test('an administrator of the tenant stops a user’s own runs, and sees no more of them than before', async () => {
-    const admin = (method: string, path: string) => scene.ask('alphaAdmin', method, path);
+    const admin = (method: string, path: string) => setup.ask('alphaAdmin', method, path);
     for (const path of [`/v1/executions/${andys.running}`, `/v1/workflows/executions/${andys.run}`]) {
       assert.equal((await admin('GET', path)).status, 404);
       const stopped = await admin('POST', `${path}/cancel`);
       assert.equal(stopped.status, 200, stopped.text);
       assert.equal((await admin('GET', path)).status, 404);
-      assert.equal((await scene.ask('alphaUser', 'GET', path)).body.status, 'cancelled');
+      assert.equal((await setup.ask('alphaUser', 'GET', path)).body.status, 'cancelled');
     }
   });
 });
 
-async function created(scene: IsolatedTenants, asker: string): Promise<{ readonly id: string }> {
-  const headers = scene.asker(asker).headers;
-  const { body, status, text } = await scene.tenancy.node.json('POST', '/v1/api-keys', { name: 'own' }, headers);
+async function created(setup: IsolatedTenants, asker: string): Promise<{ readonly id: string }> {
+  const headers = setup.asker(asker).headers;
+  const { body, status, text } = await setup.tenancy.node.json('POST', '/v1/api-keys', { name: 'own' }, headers);
   assert.equal(status, 200, text);
   return { id: String(body.id) };
 }

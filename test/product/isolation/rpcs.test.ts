@@ -11,19 +11,19 @@ import { snapshot } from './snapshot.ts';
 import { isOwnable } from './tool-table.ts';
 
 describe(`walls between tenants and users, over ${RPC_ROWS.length} fields of RPCs that name something`, () => {
-  let scene: IsolatedTenants;
+  let setup: IsolatedTenants;
   let client: SvcRuntimeClient;
   let alpha: Things;
   let andys: OwnThings;
   before(async () => {
-    scene = await IsolatedTenants.open();
-    client = clientOf(await scene.tenancy.node.process.grpcAddress);
-    alpha = await scene.settle('alphaAdmin', 'alpha');
-    andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
+    setup = await IsolatedTenants.open();
+    client = clientOf(await setup.tenancy.node.process.grpcAddress);
+    alpha = await setup.settle('alphaAdmin', 'alpha');
+    andys = await settleOwn(setup, await setup.hand('alphaUser'), 'andy');
   });
   after(async () => {
     client.close();
-    await scene[Symbol.asyncDispose]();
+    await setup[Symbol.asyncDispose]();
   });
 
   async function assertHidden(
@@ -60,25 +60,25 @@ describe(`walls between tenants and users, over ${RPC_ROWS.length} fields of RPC
   });
 
   test('an object of another tenant answers as one that never existed, by token and by API key, and stays unchanged', async () => {
-    const before = await snapshot(scene, 'alphaAdmin', alpha);
-    await assertHidden(scene.strangersTo('alpha'), someOf(RPC_ROWS, 6), (thing) => alpha[thing]);
-    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+    const before = await snapshot(setup, 'alphaAdmin', alpha);
+    await assertHidden(setup.strangersTo('alpha'), someOf(RPC_ROWS, 6), (thing) => alpha[thing]);
+    assert.deepEqual(await snapshot(setup, 'alphaAdmin', alpha), before);
   });
 
   test('a user’s own object answers other users of the tenant as one that never existed, and stays unchanged', async () => {
-    const before = await snapshot(scene, 'alphaUser', andys);
+    const before = await snapshot(setup, 'alphaUser', andys);
     const rows = RPC_ROWS.map((row) => ({ ...row, things: row.things.filter(isOwnable) }));
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];
-    const askers = names.map((name) => scene.asker(name));
+    const askers = names.map((name) => setup.asker(name));
     await assertHidden(askers, rows, (thing) => (isOwnable(thing) ? andys[thing] : assert.fail()));
-    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+    assert.deepEqual(await snapshot(setup, 'alphaUser', andys), before);
   });
 
   test('owners get by the same RPCs what others do not', async () => {
     const rows = RPC_ROWS.filter(({ rpc, field }) => rpc === 'executeAgent' || field === 'source_name');
     for (const { ask, things, rpc } of rows)
       for (const thing of things) {
-        const said = JSON.stringify(await ask(client, metadataOf(scene.asker('alphaAdmin').headers), alpha[thing]));
+        const said = JSON.stringify(await ask(client, metadataOf(setup.asker('alphaAdmin').headers), alpha[thing]));
         assert.match(said, /"code":"OK"/, `${rpc} ${thing}: ${said}`);
       }
   });

@@ -18,19 +18,19 @@ const FLOWS: Readonly<Record<string, { readonly of: 'agent' | 'workflow'; readon
   };
 
 describe('references of a run are resolved with the rights of its caller', () => {
-  let scene: IsolatedTenants;
+  let setup: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
   before(async () => {
-    scene = await IsolatedTenants.open();
-    alpha = await scene.settle('alphaAdmin', 'alpha');
-    andys = await settleOwn(scene, await scene.hand('alphaUser'), 'andy');
+    setup = await IsolatedTenants.open();
+    alpha = await setup.settle('alphaAdmin', 'alpha');
+    andys = await settleOwn(setup, await setup.hand('alphaUser'), 'andy');
   });
-  after(() => scene[Symbol.asyncDispose]());
+  after(() => setup[Symbol.asyncDispose]());
 
   async function deploy(owner: string, path: string, body: string): Promise<Readonly<Record<string, unknown>>> {
     const ask = { body, headers: { 'content-type': 'application/yaml' } };
-    const answer = await scene.ask(owner, 'POST', `${path}?force=true`, ask);
+    const answer = await setup.ask(owner, 'POST', `${path}?force=true`, ask);
     assert.equal(answer.status, 200, answer.text);
     return answer.body;
   }
@@ -38,7 +38,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
   /** How it ended, without what it named. */
   async function ended(asker: string, path: string, named: string): Promise<{ status: string; said: string }> {
     const { body } = await waitUntil(`${path} to end`, async () => {
-      const answer = await scene.ask(asker, 'GET', path);
+      const answer = await setup.ask(asker, 'GET', path);
       return ['completed', 'failed'].includes(String(answer.body.status)) && answer;
     });
     const { status, reason, error, last_error } = body;
@@ -48,7 +48,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
   async function flowOf(owner: string, asker: string, what: keyof typeof FLOWS, named: string) {
     const { state } = FLOWS[what] ?? assert.fail();
     await deploy(owner, '/v1/workflows', workflowText('takes-it', { a: state(named), done: DONE }));
-    const started = await scene.ask(asker, 'POST', '/v1/workflows/takes-it/run', jsonAsk({}));
+    const started = await setup.ask(asker, 'POST', '/v1/workflows/takes-it/run', jsonAsk({}));
     assert.equal(started.status, 200, started.text);
     return ended(asker, `/v1/workflows/executions/${started.body.execution_id}`, named);
   }
@@ -61,7 +61,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
       '/v1/agents',
       agentYaml('is-judged', { execution: { max_iterations: 1, validation } }),
     );
-    const started = await scene.ask(asker, 'POST', '/v1/executions', jsonAsk({ agent_id, input: 'quick' }));
+    const started = await setup.ask(asker, 'POST', '/v1/executions', jsonAsk({ agent_id, input: 'quick' }));
     assert.equal(started.status, 200, started.text);
     return ended(asker, `/v1/executions/${started.body.execution_id}`, named);
   }
@@ -85,11 +85,11 @@ describe('references of a run are resolved with the rights of its caller', () =>
       const real = await judgedBy(owner, asker, agentName);
       assert.deepEqual(real, await judgedBy(owner, asker, unknownFor(agentName)));
       assert.equal(real.status, 'failed', real.said);
-      const client = clientOf(await scene.tenancy.node.process.grpcAddress);
+      const client = clientOf(await setup.tenancy.node.process.grpcAddress);
       const judged = async (agent_id: string) => {
         const judges = [{ agent_id, input_template: '', weight: 1 }];
         const asked = { task: 't', output: 'o', judges, context_json: '', consensus: undefined };
-        const as = metadataOf(scene.asker(asker).headers);
+        const as = metadataOf(setup.asker(asker).headers);
         const { code, details } = await unary((done) => client.validateWithJudges(asked, as, done));
         return { code, details: withoutAsked(details, agent_id) };
       };

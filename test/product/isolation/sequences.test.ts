@@ -48,14 +48,14 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 };
 
 describe('callers of every kind who do anything on one node', () => {
-  let scene: IsolatedTenants;
+  let setup: IsolatedTenants;
   let model: Model;
   let answers = 0;
   let hidden = 0;
   let shown = 0;
   before(async () => {
-    scene = await IsolatedTenants.open();
-    const people = [...scene.askers.values()].map((asker): Person => {
+    setup = await IsolatedTenants.open();
+    const people = [...setup.askers.values()].map((asker): Person => {
       const caller = asker.name.replace('key of ', '');
       const isAdmin = /^(operator|operatorNamingAlpha|alphaAdmin|betaAdmin)$/.test(caller);
       const isOperator = caller.startsWith('operator');
@@ -64,7 +64,7 @@ describe('callers of every kind who do anything on one node', () => {
     });
     model = new Model(people);
   });
-  after(() => scene[Symbol.asyncDispose]());
+  after(() => setup[Symbol.asyncDispose]());
 
   /** One question; its answer shows nothing that is not the person's to see. */
   async function put(
@@ -72,7 +72,7 @@ describe('callers of every kind who do anything on one node', () => {
     { method, path, ask = {} }: Question,
     { asked = undefined as Made | undefined, isStrict = false } = {},
   ) {
-    const answer = await scene.ask(person, method, path, ask);
+    const answer = await setup.ask(person, method, path, ask);
     answers += 1;
     const leaks = model.leaks(person, answer.text, isStrict, asked);
     assert.deepEqual(leaks, [], `${person.name} sees in ${method} ${path}`);

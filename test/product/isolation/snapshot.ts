@@ -4,7 +4,7 @@ import type { OwnThings } from './own-things.ts';
 
 /** All that the owner is shown of the things, over every route that shows one: to see that no one changed them. */
 export async function snapshot(
-  scene: IsolatedTenants,
+  setup: IsolatedTenants,
   owner: string,
   things: Things | OwnThings,
 ): Promise<Readonly<Record<string, string>>> {
@@ -21,7 +21,7 @@ export async function snapshot(
       const name = names.get(operation.includes('/lookup/') ? `${kind}Name` : kind);
       if (name === undefined) continue;
       const { method, path, ask } = callOf(operation, name);
-      const { status, text, body } = await scene.ask(owner, method, path, ask);
+      const { status, text, body } = await setup.ask(owner, method, path, ask);
       // One that runs goes on.
       shown[`${operation} ${kind}`] = kind === 'running' ? `${status} ${body.status}` : `${status} ${text}`;
     }

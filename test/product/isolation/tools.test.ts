@@ -26,34 +26,34 @@ const Offers = z.array(
 );
 
 describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of tools that name something`, () => {
-  let scene: IsolatedTenants;
+  let setup: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
   let hands: readonly CallingAgent[];
   before(async () => {
-    scene = await IsolatedTenants.open();
-    alpha = await scene.settle('alphaAdmin', 'alpha');
+    setup = await IsolatedTenants.open();
+    alpha = await setup.settle('alphaAdmin', 'alpha');
     // The others have things of their own, so that their lists are not empty anyway.
-    await scene.settle('betaAdmin', 'beta');
-    hands = await Promise.all(HANDS.map((name) => scene.hand(name)));
+    await setup.settle('betaAdmin', 'beta');
+    hands = await Promise.all(HANDS.map((name) => setup.hand(name)));
     const andy = hands.find(({ asker }) => asker.name === 'alphaUser') ?? assert.fail();
-    andys = await settleOwn(scene, andy, 'andy');
+    andys = await settleOwn(setup, andy, 'andy');
   });
-  after(() => scene[Symbol.asyncDispose]());
+  after(() => setup[Symbol.asyncDispose]());
 
   const waysOf = (names: readonly string[]): readonly Way[] => [...restOf(names), ...handsOf(names)];
   const strangers = (): readonly Way[] => [
     ...restOf([...BY_REST, ...KEYS]),
-    ...handsOf(HANDS.filter((name) => scene.asker(name).tenant !== 'alpha')),
+    ...handsOf(HANDS.filter((name) => setup.asker(name).tenant !== 'alpha')),
   ];
 
   function restOf(names: readonly string[]): readonly Way[] {
     return names
-      .map((name) => scene.asker(name))
+      .map((name) => setup.asker(name))
       .map((asker) => ({
         ...{ name: `REST as ${asker.name}`, asker },
         answer: (tool: string, args: Args, asked: string) =>
-          answerTo(scene.tenancy.node, asker, toolQuestion(tool, args), asked),
+          answerTo(setup.tenancy.node, asker, toolQuestion(tool, args), asked),
       }));
   }
 
@@ -86,7 +86,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
   }
 
   test('the table has every argument of svc.* that names something', async () => {
-    const { body } = await scene.ask('operator', 'GET', '/v1/tools?schemas=true');
+    const { body } = await setup.ask('operator', 'GET', '/v1/tools?schemas=true');
     const offers = Offers.parse(body.tools).filter(({ name }) => name.startsWith('svc.'));
     assert.ok(offers.length > 40, `${offers.length} tools`);
     const known = new Set([
@@ -103,14 +103,14 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
   });
 
   test('an object of another tenant answers as one that never existed, to callers of every kind, and stays unchanged', async (t) => {
-    const before = await snapshot(scene, 'alphaAdmin', alpha);
+    const before = await snapshot(setup, 'alphaAdmin', alpha);
     const count = await assertHidden(strangers(), someOf(TOOL_ROWS, 24), (thing) => alpha[thing]);
     t.diagnostic(`${count} pairs of answers were equal`);
-    assert.deepEqual(await snapshot(scene, 'alphaAdmin', alpha), before);
+    assert.deepEqual(await snapshot(setup, 'alphaAdmin', alpha), before);
   });
 
   test('a user’s own object answers other users of the tenant as one that never existed, and stays unchanged', async (t) => {
-    const before = await snapshot(scene, 'alphaUser', andys);
+    const before = await snapshot(setup, 'alphaUser', andys);
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'key of alphaOther'];
     const rows = someOf(TOOL_ROWS, 24).map((row) => ({ ...row, things: row.things.filter(isOwnable) }));
     const nameOf = (thing: keyof Things) => (isOwnable(thing) ? andys[thing] : assert.fail());
@@ -119,14 +119,14 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     // Who administers the tenant may change and stop it, when he has its id, but sees it no more than others.
     const reading = rows.filter(({ tool }) => !/\.(promote|demote|delete|update|cancel)$/.test(tool));
     await assertHidden(waysOf(['alphaAdmin']), reading, nameOf);
-    assert.deepEqual(await snapshot(scene, 'alphaUser', andys), before);
+    assert.deepEqual(await snapshot(setup, 'alphaUser', andys), before);
   });
 
   test('a child that a user’s own workflow started is the user’s own too', async () => {
     const rows = TOOL_ROWS.filter(({ things }) => things.includes('execution'));
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'key of alphaOther'];
     await assertHidden(waysOf(names), rows, () => andys.child);
-    const { status } = await scene.ask('alphaUser', 'GET', `/v1/executions/${andys.child}`);
+    const { status } = await setup.ask('alphaUser', 'GET', `/v1/executions/${andys.child}`);
     assert.equal(status, 200);
   });
 
@@ -173,15 +173,15 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
   });
 
   test('owners see by the same calls what others do not', async () => {
-    const [asked, andy] = [scene.asker('alphaAdmin'), scene.asker('alphaUser')];
+    const [asked, andy] = [setup.asker('alphaAdmin'), setup.asker('alphaUser')];
     const looking = /\.(export|logs|status|get|validate)$/;
     for (const { tool, things, args } of TOOL_ROWS.filter(({ tool: name }) => looking.test(name)))
       for (const thing of things) {
         if (tool === 'svc.execute.status' && thing === 'run') continue;
-        const text = await answerTo(scene.tenancy.node, asked, toolQuestion(tool, args(alpha[thing])), 'nothing');
+        const text = await answerTo(setup.tenancy.node, asked, toolQuestion(tool, args(alpha[thing])), 'nothing');
         assert.match(text, /"isError\\?":false/, `${tool} ${thing}: ${text}`);
         if (!isOwnable(thing)) continue;
-        const own = await answerTo(scene.tenancy.node, andy, toolQuestion(tool, args(andys[thing])), 'nothing');
+        const own = await answerTo(setup.tenancy.node, andy, toolQuestion(tool, args(andys[thing])), 'nothing');
         assert.match(own, /"isError\\?":false/, `${tool} ${thing}: ${own}`);
       }
   });

@@ -20,35 +20,35 @@ interface Note extends StoredDocument {
 }
 
 describe('the connection to MongoDB', { skip, timeout: 300_000 }, () => {
-  let rig: OwnMongo;
+  let setup: OwnMongo;
   before(async () => {
-    rig = await ownMongo();
+    setup = await ownMongo();
   });
-  after(() => rig.stop());
+  after(() => setup.stop());
 
   test('a killed server makes calls unavailable in bounded time, and they work again when it is back', async (t) => {
-    const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
+    const documents = new MongoDocuments({ uri: setup.uri, database: setup.database });
     t.after(() => documents.close());
     await documents.open();
     const notes = await documents.collection<Note>(SPEC);
     const doc = { tenant: 'acme', id: '1', version: 1, name: 'kept' };
     await notes.insert(doc);
-    await rig.mongo.kill();
+    await setup.mongo.kill();
     const started = performance.now();
     await failsWith(notes.get('acme', '1'), 'unavailable');
     await failsWith(notes.put({ ...doc, version: 2 }), 'unavailable');
     assert.ok(performance.now() - started < 15_000, 'both calls failed within their time-outs');
-    await rig.mongo.restart();
+    await setup.mongo.restart();
     assert.deepEqual(await notes.get('acme', '1'), doc);
     assert.equal(await notes.put({ ...doc, version: 2 }), true);
   });
 
   test('opening without a server is unavailable, and can be tried again', async (t) => {
-    await rig.mongo.kill();
-    const documents = new MongoDocuments({ uri: rig.uri, database: rig.database });
+    await setup.mongo.kill();
+    const documents = new MongoDocuments({ uri: setup.uri, database: setup.database });
     t.after(() => documents.close());
     await failsWith(documents.open(), 'unavailable');
-    await rig.mongo.restart();
+    await setup.mongo.restart();
     await documents.open();
     await documents.collection(SPEC);
   });

@@ -51,20 +51,20 @@ function silence(sockets: readonly Socket[], context: TestContext): void {
  * by one. In between it takes a connection that is closed already for one that can be written to.
  */
 describe('connections to MongoDB that end under the driver', { skip, timeout: 300_000 }, () => {
-  let rig: OwnMongo;
+  let setup: OwnMongo;
   let link: Link;
   before(async () => {
-    rig = await ownMongo();
-    link = await startLink(Number(new URL(rig.uri).port));
+    setup = await ownMongo();
+    link = await startLink(Number(new URL(setup.uri).port));
   });
   after(async () => {
     await link?.close();
-    await rig?.stop();
+    await setup?.stop();
   });
 
-  const uri = (): string => rig.uri.replace(new URL(rig.uri).port, String(link.port));
+  const uri = (): string => setup.uri.replace(new URL(setup.uri).port, String(link.port));
   const opened = async (context: TestContext, waits: MongoWaits): Promise<Collection<StoredDocument>> => {
-    const documents = new MongoDocuments({ uri: uri(), database: rig.database, waits });
+    const documents = new MongoDocuments({ uri: uri(), database: setup.database, waits });
     context.after(() => documents.close());
     await documents.open();
     return documents.collection(SPEC);

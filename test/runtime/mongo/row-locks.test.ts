@@ -6,19 +6,19 @@ import { mongoMissing } from '../../support/ferretdb.ts';
 import { type OwnMongo, ownMongo } from './own-mongo.ts';
 
 describe('turns of several processes at one row', { skip: mongoMissing() }, () => {
-  let rig: OwnMongo;
+  let setup: OwnMongo;
   let clients: MongoClient[];
   before(async () => {
-    rig = await ownMongo();
-    clients = await Promise.all([1, 2, 3].map(() => new MongoClient(rig.uri).connect()));
+    setup = await ownMongo();
+    clients = await Promise.all([1, 2, 3].map(() => new MongoClient(setup.uri).connect()));
     await rowsOf(clients[0]).insertOne({ _id: 'x', count: 0 });
   });
   after(async () => {
     await Promise.all(clients.map((client) => client.close()));
-    await rig.stop();
+    await setup.stop();
   });
 
-  const databaseOf = (client: MongoClient | undefined) => (client ?? assert.fail()).db(rig.database);
+  const databaseOf = (client: MongoClient | undefined) => (client ?? assert.fail()).db(setup.database);
   const rowsOf = (client: MongoClient | undefined) =>
     databaseOf(client).collection<{ _id: string; count: number }>('rows');
   const turnsOf = (client: MongoClient | undefined) => databaseOf(client).collection<RowLock>('Turns');

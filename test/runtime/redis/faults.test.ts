@@ -62,7 +62,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
     });
 
   /** Two entries, one commit of each kind of change that must not happen twice. */
-  async function scene(store: RedisActorStore) {
+  async function setup(store: RedisActorStore) {
     await store.append(partition, [delivery(), delivery()], 10);
     const held = await lease(store);
     const commit = commitOf(held, 0, 1, {
@@ -85,7 +85,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
 
   it('a commit that is repeated is recognised, a copy of it is fenced, neither is written again', async () => {
     const store = await open();
-    const { commit } = await scene(store);
+    const { commit } = await setup(store);
     const first = await store.commit(commit, 10);
     const again = await store.commit(commit, 10);
     assert.ok(first.kind === 'committed');
@@ -105,7 +105,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
 
   it('a commit whose answer is lost fails as unavailable and is written once when repeated', async (test) => {
     const { proxy, store } = await throughProxy(test);
-    const { commit } = await scene(store);
+    const { commit } = await setup(store);
     const lost = proxy.loseNextAnswer();
     await assert.rejects(store.commit(commit, 10), unavailable);
     await lost;
@@ -146,7 +146,7 @@ describe('the Redis store and a server in trouble', { skip: redisMissing() ?? fa
 
   it('out of memory is unavailable and leaves nothing half-written; leases go on', async () => {
     const store = await open();
-    const { held, commit } = await scene(store);
+    const { held, commit } = await setup(store);
     const member = { node: 'node-a', incarnation: randomUUID(), card: '{}' };
     assert.equal(await store.announce(member, 60_000, true), true);
     await admin.config('SET', 'maxmemory', '1mb');

@@ -15,7 +15,7 @@ const AWAY_MS = 3_000;
 const partition: Partition = 'default:0';
 const to = addressOf('thing', 'tenant-a', 'one');
 
-interface Scene {
+interface Setup {
   readonly server: RedisServer;
   readonly store: RedisActorStore;
 }
@@ -27,7 +27,7 @@ interface Holder {
   readonly effects: Record<EffectMode, string>;
 }
 
-async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
+async function setup(use: (setup: Setup) => Promise<void>): Promise<void> {
   const server = await startRedis();
   const store = new RedisActorStore({ urls: server.url });
   try {
@@ -41,7 +41,7 @@ async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
 
 const member = (node: string) => ({ node, incarnation: `${node}-1`, card: '{}' });
 
-async function holds({ store }: Scene, node: string): Promise<Holder> {
+async function holds({ store }: Setup, node: string): Promise<Holder> {
   assert.equal(await store.announce(member(node), TERM_MS, true), true);
   const got = await store.acquire(partition, node, randomUUID(), TERM_MS);
   assert.ok(got.kind === 'granted');
@@ -57,7 +57,7 @@ async function holds({ store }: Scene, node: string): Promise<Holder> {
 }
 
 /** What a node that comes back first finds. */
-async function found({ store }: Scene, { effects }: Holder) {
+async function found({ store }: Setup, { effects }: Holder) {
   const lease = await store.acquire(partition, 'node-first', randomUUID(), TERM_MS);
   if (lease.kind === 'granted') await store.vouch(lease.lease);
   const claims = await Promise.all(
@@ -67,13 +67,13 @@ async function found({ store }: Scene, { effects }: Holder) {
   return { members, lease: lease.kind, claims: claims.map(({ kind }) => kind) };
 }
 
-const answers = ({ store }: Scene): Promise<boolean> =>
+const answers = ({ store }: Setup): Promise<boolean> =>
   store.now().then(
     () => true,
     () => false,
   );
 
-const outages: Record<string, (scene: Scene) => Promise<void>> = {
+const outages: Record<string, (setup: Setup) => Promise<void>> = {
   'killed, away for longer than a lease, and started again': async ({ server }) => {
     await server.kill();
     await passed(AWAY_MS);
@@ -101,7 +101,7 @@ function passed(ms: number): Promise<boolean> {
 describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_000, concurrency: 2 }, () => {
   for (const [what, away] of Object.entries(outages)) {
     it(`${what}: leases and claims that were valid hold for one more term, and then expire`, () =>
-      scene(async (set) => {
+      setup(async (set) => {
         const holder = await holds(set, 'node-a');
         await away(set);
         await eventually('the store answers', () => answers(set));
@@ -118,7 +118,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
   }
 
   it('an outage of the store does not revive a node that had died before', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       await set.store.announce(member('node-dead'), 40, true);
       await set.store.announce(member('node-a'), TERM_MS, true);
       await passed(100);
@@ -135,7 +135,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
     }));
 
   it('while one node still writes, another that is silent keeps its leases for its own term only', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       const holder = await holds(set, 'node-a');
       const end = performance.now() + TERM_MS + 50;
       await waitUntil('a term has passed', async () => {
@@ -147,7 +147,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
     }));
 
   it('a lease from before a restart of the server is lost, and granted again for a check first', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       const { lease, effects } = await holds(set, 'node-a');
       await set.store.commit(commitOf(lease, 0, 0, { records: [{ address: to, record: 'running' }] }), 0);
       assert.deepEqual(await set.store.renew([lease], TERM_MS), []);
@@ -172,7 +172,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
     }));
 
   it('partitions of an adopted log are checked with it, and not again when they are acquired', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       const { lease, effects } = await holds(set, 'node-a');
       await set.store.commit(commitOf(lease, 0, 0, { records: [{ address: to, record: 'running' }] }), 0);
       const logs = set.store.sharedLogs ?? assert.fail('the store has shared logs');
@@ -193,7 +193,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
     }));
 
   it('ends of incarnations are told apart: one that was retired or replaced has ended, one that is silent may not have', () =>
-    scene(async ({ store }) => {
+    setup(async ({ store }) => {
       await store.announce(member('node-a'), 40, true);
       await passed(60);
       assert.deepEqual(await store.members(), []);

@@ -16,7 +16,7 @@ const to = addressOf('thing', 'tenant-a', 'one');
 /** As after a power failure: what was written since the last `save` is gone when the server starts again. */
 const FORGETFUL = { args: ['--appendonly', 'no'] };
 
-class Scene {
+class Setup {
   readonly server: RedisServer;
   readonly store: RedisActorStore;
   readonly lease: Lease;
@@ -57,14 +57,14 @@ class Scene {
   }
 }
 
-async function scene(use: (scene: Scene) => Promise<void>): Promise<void> {
+async function setup(use: (setup: Setup) => Promise<void>): Promise<void> {
   const server = await startRedis(FORGETFUL);
   const store = new RedisActorStore({ urls: server.url });
   try {
     await store.open();
     const got = await store.acquire(partition, 'node-a', randomUUID(), 600_000);
     assert.ok(got.kind === 'granted');
-    await use(new Scene(server, store, got.lease));
+    await use(new Setup(server, store, got.lease));
   } finally {
     await store.close();
     await server.stop();
@@ -80,7 +80,7 @@ function handled(lease: Lease, entries: readonly MailboxEntry[], after = 0): Com
 
 describe('a Redis that came back without its last second', { skip: redisMissing() ?? false, timeout: 300_000 }, () => {
   it('a rolled-back server takes no commit over entries that it lost', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       await set.save();
       await set.append('lost 1', 'lost 2');
       const stale = handled(set.lease, await set.read());
@@ -90,7 +90,7 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
       assert.equal((await set.store.backlog(partition)).cursor, 0);
       const again = await set.store.acquire(partition, 'node-a', randomUUID(), 600_000);
       assert.ok(again.kind === 'granted');
-      const fresh = new Scene(set.server, set.store, again.lease);
+      const fresh = new Setup(set.server, set.store, again.lease);
       const entries = await fresh.read();
       assert.deepEqual(
         entries.map((entry) => entry.body),
@@ -101,7 +101,7 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
     }));
 
   it('a rolled-back server takes commits over entries that it kept, and then none over the lost ones', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       await set.append('kept');
       await set.save();
       await set.append('lost');
@@ -120,7 +120,7 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
       const again = await set.store.acquire(partition, 'node-a', randomUUID(), 600_000);
       assert.ok(again.kind === 'granted');
       assert.deepEqual(
-        (await new Scene(set.server, set.store, again.lease).read(1)).map((entry) => entry.body),
+        (await new Setup(set.server, set.store, again.lease).read(1)).map((entry) => entry.body),
         ['new'],
       );
     }));
@@ -140,7 +140,7 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
       await store.open();
       const lease = await taken(source);
       await store.append(source, [{ id: randomUUID(), to, body: 'ask' }], 100);
-      const set = new Scene(server, store, lease);
+      const set = new Setup(server, store, lease);
       await set.save();
       // The turn of `ask` sends the same message in each life, since ids follow from what it handles.
       const sends = [{ partition: target, delivery: { id: 'one', to, body: 'sent' } }];
@@ -167,7 +167,7 @@ describe('a Redis that came back without its last second', { skip: redisMissing(
   });
 
   it('a restarted server recognises a repeated commit that it had', () =>
-    scene(async (set) => {
+    setup(async (set) => {
       await set.append('one');
       const commit = handled(set.lease, await set.read());
       assert.equal((await set.store.commit(commit, 0)).kind, 'committed');

@@ -18,7 +18,7 @@ import { type ListedActor, listedActor, listedActorAt } from '../../support/list
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-interface Scene {
+interface Setup {
   readonly runtime: Runtime;
   readonly store: RedisActorStore;
   readonly warnings: string[];
@@ -39,8 +39,8 @@ const one = addressOf('counter', 'acme', 'one');
 const two = addressOf('counter', 'acme', 'two');
 
 /** A kernel over a Redis that forgets what came after the last `save`; nothing but the tests asks it for anything. */
-async function scene(
-  use: (scene: Scene) => Promise<void>,
+async function setup(
+  use: (setup: Setup) => Promise<void>,
   settings: RuntimeParts['settings'] = { partitions: 1 },
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-went-back-'));
@@ -98,7 +98,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
   timeout: 300_000,
 }, () => {
   it('messages that the store kept are handled though their holder was ahead; the log says how many actors went back', () =>
-    scene(async ({ runtime, save, goBack, valueAt, warnings }) => {
+    setup(async ({ runtime, save, goBack, valueAt, warnings }) => {
       await runtime.client.tell(one, 'AddLater', { by: 5, afterMs: 1_500 });
       await waitUntil('the timer is set', async () => (await runtime.client.read(one)) !== null);
       await save();
@@ -115,7 +115,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     }));
 
   it('each partition of a shared log logs how many of its own actors went back, also when one message was lost', () =>
-    scene(
+    setup(
       async ({ runtime, store, save, goBack, valueAt, warnings, admin }) => {
         const names = Array.from({ length: 8 }, (_, n) => `shared-${n}`);
         const add = (name: string) => runtime.client.ask(addressOf('counter', 'acme', name), 'Add', { by: 1 });
@@ -151,7 +151,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     ));
 
   it('a list that is ahead of the store is corrected from the states, and continues from there', () =>
-    scene(async ({ runtime, save, goBack, listed, list }) => {
+    setup(async ({ runtime, save, goBack, listed, list }) => {
       const step = () => runtime.client.ask(listedActorAt('one'), 'Step', {});
       await step();
       await runtime.client.ask(listedActorAt('removed'), 'Step', {});
@@ -168,7 +168,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     }));
 
   it('an actor of which the store lost everything is not listed any more, and those that it kept are', () =>
-    scene(async ({ runtime, save, goBack, listed }) => {
+    setup(async ({ runtime, save, goBack, listed }) => {
       const step = (name: string) => runtime.client.ask(listedActorAt(name), 'Step', {});
       await step('kept');
       await save();
@@ -185,7 +185,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     }));
 
   it('an actor is not listed any more when the store lost it with all else of its partition', () =>
-    scene(
+    setup(
       async ({ runtime, save, goBack, listed, store }) => {
         await save();
         await runtime.client.ask(listedActorAt('lost'), 'Step', {});
@@ -198,7 +198,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     ));
 
   it('an ended actor that the store restores has no timer left', () =>
-    scene(async ({ runtime, save, goBack, warnings, listed, admin }) => {
+    setup(async ({ runtime, save, goBack, warnings, listed, admin }) => {
       await runtime.client.ask(listedActorAt('one'), 'Step', {});
       await save();
       await runtime.client.ask(listedActorAt('one'), 'End', {});
@@ -213,7 +213,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     }));
 
   it('a fired timer fires again when the store lost that commit, also when it lost nothing else', () =>
-    scene(async ({ runtime, store, save, goBack, valueAt }) => {
+    setup(async ({ runtime, store, save, goBack, valueAt }) => {
       await runtime.client.tell(one, 'AddLater', { by: 7, afterMs: 400 });
       await waitUntil('the timer is set', async () => (await runtime.client.read(one)) !== null);
       await save();
@@ -226,7 +226,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     }));
 
   it('an effect whose end the store lost runs to its end again', () =>
-    scene(async ({ runtime, save, goBack, probe, warnings }) => {
+    setup(async ({ runtime, save, goBack, probe, warnings }) => {
       const input = { value: 3, failTimes: 1 };
       const isDone = async (address: Address) =>
         job.state.safeParse((await runtime.client.read(address))?.state).data?.status === 'done';
@@ -250,7 +250,7 @@ describe('a kernel whose Redis lost its last second and then gets no new message
     }));
 
   it('functions that are flushed are no reason to take partitions anew', () =>
-    scene(async ({ store, flushFunctions }) => {
+    setup(async ({ store, flushFunctions }) => {
       const lease = await store.acquire('spare:0', 'node-a', 'grant', 60_000);
       assert.ok(lease.kind === 'granted');
       await flushFunctions();

@@ -38,7 +38,7 @@ class ManualClock implements Clock {
 const TO: Address = 'thing/t/one';
 const PARTITION = 'default:0';
 
-interface Bench {
+interface Setup {
   readonly clock: ManualClock;
   readonly store: SqliteActorStore;
   readonly directory: string;
@@ -46,7 +46,7 @@ interface Bench {
   query(sql: string): number;
 }
 
-async function withStore(test: (bench: Bench) => Promise<void>): Promise<void> {
+async function withStore(test: (setup: Setup) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
   const clock = new ManualClock();
   const store = new SqliteActorStore({ directory, clock });
@@ -62,7 +62,7 @@ async function withStore(test: (bench: Bench) => Promise<void>): Promise<void> {
 }
 
 /** Appends messages, handles them with an answer each, trims; answers their ids. */
-async function handle({ store }: Bench, count: number, size = 100): Promise<string[]> {
+async function handle({ store }: Setup, count: number, size = 100): Promise<string[]> {
   const deliveries = Array.from({ length: count }, () => ({ id: randomUUID(), to: TO, body: 'x'.repeat(size) }));
   await store.append(PARTITION, deliveries, 1_000_000);
   const outcome = await store.acquire(PARTITION, 'node', randomUUID(), 1_000_000);
@@ -80,7 +80,7 @@ async function handle({ store }: Bench, count: number, size = 100): Promise<stri
 }
 
 /** Lets the sweep run until the file holds no rows of handled messages. */
-async function swept({ clock, query }: Bench): Promise<void> {
+async function swept({ clock, query }: Setup): Promise<void> {
   const sql = 'SELECT (SELECT count(*) FROM mailbox) + (SELECT count(*) FROM replies) + (SELECT count(*) FROM journal)';
   await eventually('everything old is swept', () => {
     clock.advance(1_000);
@@ -93,16 +93,16 @@ const again = async (store: SqliteActorStore, id: string) =>
 
 describe('upkeep of the data file', () => {
   it('ids and answers are remembered for 60 s, then forgotten with their rows', () =>
-    withStore(async (bench) => {
-      const [id] = await handle(bench, 1);
+    withStore(async (setup) => {
+      const [id] = await handle(setup, 1);
       assert.ok(id);
-      bench.clock.advance(59_000);
-      assert.deepEqual(await again(bench.store, id), { kind: 'duplicate', reply: 'answer' });
-      bench.clock.advance(2_000);
-      assert.equal(await bench.store.recallReply(PARTITION, id), 'answer');
-      await swept(bench);
-      assert.equal(await bench.store.recallReply(PARTITION, id), null);
-      assert.deepEqual(await again(bench.store, id), { kind: 'accepted', seq: 2 });
+      setup.clock.advance(59_000);
+      assert.deepEqual(await again(setup.store, id), { kind: 'duplicate', reply: 'answer' });
+      setup.clock.advance(2_000);
+      assert.equal(await setup.store.recallReply(PARTITION, id), 'answer');
+      await swept(setup);
+      assert.equal(await setup.store.recallReply(PARTITION, id), null);
+      assert.deepEqual(await again(setup.store, id), { kind: 'accepted', seq: 2 });
     }));
 
   it('a renewed claim waits for no disk, and the commit after it does', () =>
@@ -124,35 +124,35 @@ describe('upkeep of the data file', () => {
     }));
 
   it('an id is forgotten after 4,096 later messages', () =>
-    withStore(async (bench) => {
-      const [id] = await handle(bench, 1);
+    withStore(async (setup) => {
+      const [id] = await handle(setup, 1);
       assert.ok(id);
-      await handle(bench, 4_095);
-      assert.equal((await again(bench.store, id)).kind, 'duplicate');
-      await handle(bench, 2);
-      assert.equal((await again(bench.store, id)).kind, 'accepted');
+      await handle(setup, 4_095);
+      assert.equal((await again(setup.store, id)).kind, 'duplicate');
+      await handle(setup, 2);
+      assert.equal((await again(setup.store, id)).kind, 'accepted');
     }));
 
   it('the id of a message that waits is never forgotten', () =>
-    withStore(async (bench) => {
+    withStore(async (setup) => {
       const id = randomUUID();
-      await again(bench.store, id);
-      bench.clock.advance(3_600_000);
+      await again(setup.store, id);
+      setup.clock.advance(3_600_000);
       for (let call = 0; call < 5; call++) {
         const later = Array.from({ length: 1_000 }, () => ({ id: randomUUID(), to: TO, body: '' }));
-        await bench.store.append(PARTITION, later, 1_000_000);
+        await setup.store.append(PARTITION, later, 1_000_000);
       }
-      assert.deepEqual(await again(bench.store, id), { kind: 'duplicate', reply: null });
+      assert.deepEqual(await again(setup.store, id), { kind: 'duplicate', reply: null });
     }));
 
   it('the file does not grow with the messages that went through it', () =>
-    withStore(async (bench) => {
+    withStore(async (setup) => {
       const sizes: number[] = [];
       for (let round = 0; round < 6; round++) {
-        await handle(bench, 500, 2_000);
-        bench.clock.advance(61_000);
-        await swept(bench);
-        sizes.push(bench.query('PRAGMA page_count'));
+        await handle(setup, 500, 2_000);
+        setup.clock.advance(61_000);
+        await swept(setup);
+        sizes.push(setup.query('PRAGMA page_count'));
       }
       const [first, ...later] = sizes;
       assert.ok(first !== undefined);
@@ -160,9 +160,9 @@ describe('upkeep of the data file', () => {
     }));
 
   it('a commit the file refuses half-way leaves no trace, and the calls grouped with it are stored once', () =>
-    withStore(async (bench) => {
-      const { store } = bench;
-      await handle(bench, 3);
+    withStore(async (setup) => {
+      const { store } = setup;
+      await handle(setup, 3);
       const outcome = await store.acquire(PARTITION, 'node', randomUUID(), 1_000_000);
       assert.ok(outcome.kind === 'granted');
       const { lease, cursor } = outcome;

@@ -8,7 +8,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { openDatabase } from '../../../runtime/sqlite/database.ts';
 import { GroupCommit } from '../../../runtime/sqlite/group-commit.ts';
 
-interface Bench {
+interface Setup {
   readonly database: DatabaseSync;
   readonly group: GroupCommit;
   /** What happened, in order. */
@@ -17,7 +17,7 @@ interface Bench {
   stored(): string[];
 }
 
-async function withGroup(test: (bench: Bench) => Promise<void>): Promise<void> {
+async function withGroup(test: (setup: Setup) => Promise<void>): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-group-commit-'));
   const database = openDatabase(join(directory, 'test.db'));
   database.exec('CREATE TABLE t (value TEXT NOT NULL)');

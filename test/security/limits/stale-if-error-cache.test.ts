@@ -4,7 +4,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { StaleIfErrorCache } from '../../../security/ttl-cache.ts';
 
 /** A store that can be away, and how often it was asked. */
-function scene(most = 10) {
+function setup(most = 10) {
   const state = { nowMs: 0, asked: 0, words: new Map<string, string | null>(), away: null as string | null };
   const last = new StaleIfErrorCache<string | null>({
     read: async (id) => {
@@ -21,7 +21,7 @@ function scene(most = 10) {
 
 describe('the last answer of a store', () => {
   test('is used while the store is down, also when it was empty, and the store is asked again after a while', async () => {
-    const { state, last } = scene();
+    const { state, last } = setup();
     state.words.set('a', 'first');
     assert.deepEqual([await last.read('a'), await last.read('b')], ['first', null]);
     state.away = 'unavailable';
@@ -36,7 +36,7 @@ describe('the last answer of a store', () => {
   });
 
   test('is not used for values that were never read, were changed here or were evicted', async () => {
-    const { state, last } = scene(2);
+    const { state, last } = setup(2);
     for (const id of ['old', 'changed', 'kept']) await last.read(id);
     last.forget('changed');
     state.away = 'unavailable';
@@ -45,7 +45,7 @@ describe('the last answer of a store', () => {
   });
 
   test('hides no other failure', async () => {
-    const { state, last } = scene();
+    const { state, last } = setup();
     await last.read('a');
     state.away = 'broken';
     await assert.rejects(last.read('a'), { code: 'internal' });

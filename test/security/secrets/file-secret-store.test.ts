@@ -33,7 +33,7 @@ describe('secrets of tenants in files', () => {
   after(() => rm(root, { recursive: true }));
 
   let made = 0;
-  async function scene() {
+  async function setup() {
     made += 1;
     const directory = join(root, `${made}`, 'secrets');
     const clock = new ManualClock();
@@ -50,7 +50,7 @@ describe('secrets of tenants in files', () => {
   }
 
   test('secret:PATH resolves to the stored value, whatever it holds, and no answer shows it', async () => {
-    const { store, read, audited } = await scene();
+    const { store, read, audited } = await setup();
     for (const [n, value] of ['hunter2', 'a\nb\n', 'crlf\r\n', '\n', 'ümläut', 'x'.repeat(65_000)].entries()) {
       const view = await store.put(operator, `db/value-${n}`, value, 'any');
       assert.equal(await read('svc-system', `db/value-${n}`), value);
@@ -61,7 +61,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('files are 0600 in directories of 0700, and no draft stays', async () => {
-    const { store, directory } = await scene();
+    const { store, directory } = await setup();
     await store.put(operator, 'deep/er/key', 'hunter2', 'any');
     await store.put(operator, 'deep/er/key', 'hunter3', 'any');
     const names = await readdir(directory, { recursive: true });
@@ -74,7 +74,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('a draft of a killed process is removed with the next change, and a write in progress stays', async () => {
-    const first = await scene();
+    const first = await setup();
     await first.store.put(admin('acme'), 'db/key', 'hunter2', 'any');
     await first.store.put(operator, 'other/key', 'hunter2', 'any');
     const leave = async (folder: string, name: string, agedMs: number): Promise<string> => {
@@ -100,7 +100,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('rotating keeps the earlier version under a reference of its own, until it is deleted', async () => {
-    const { store, read, clock } = await scene();
+    const { store, read, clock } = await setup();
     const first = await store.put(operator, 'token', 'one', 'absent');
     clock.advance(1_000);
     const second = await store.put({ ...operator, subject: 'otto' }, 'token', 'two', 'present');
@@ -127,7 +127,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('creating needs that there is none, rotating that there is one, and deleting leaves nothing', async () => {
-    const { store, directory } = await scene();
+    const { store, directory } = await setup();
     await assert.rejects(store.put(operator, 'a/b', 'x', 'present'), refused('not_found'));
     await store.put(operator, 'a/b', 'x', 'absent');
     await assert.rejects(store.put(operator, 'a/b', 'hunter2', 'absent'), refused('conflict'));
@@ -142,7 +142,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('a tenant has its own, and the node’s own are out of its reach, and the other way round', async () => {
-    const { store, read } = await scene();
+    const { store, read } = await setup();
     await store.put(admin('alpha'), 'key', 'of alpha', 'any');
     await store.put(operator, 'key', 'of the node', 'any');
     assert.deepEqual([await read('alpha', 'key'), await read('svc-system', 'key')], ['of alpha', 'of the node']);
@@ -157,7 +157,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('a caller that is no operator and no administrator of a tenant gets nothing, not even whether a secret exists', async () => {
-    const { store } = await scene();
+    const { store } = await setup();
     await store.put(operator, 'key', 'x', 'any');
     const others: Identity[] = [
       { ...operator, roles: ['svc:readonly'] },
@@ -178,7 +178,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('no path leaves the directory, is hidden, or names a version', async () => {
-    const { store } = await scene();
+    const { store } = await setup();
     const bad = [
       '',
       '/',
@@ -216,7 +216,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('a list is read page by page, by path, each secret once', async () => {
-    const { store } = await scene();
+    const { store } = await setup();
     for (const path of ['b/1', 'a', 'b/2', 'c']) await store.put(operator, path, 'x', 'any');
     const first = await store.list(operator, '', { limit: 3 });
     assert.deepEqual(
@@ -231,7 +231,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('a directory that is a link is not followed, and a file put there by hand is seen and may be rotated', async () => {
-    const { store, directory, read } = await scene();
+    const { store, directory, read } = await setup();
     const outside = join(root, `outside-${made}`);
     await mkdir(outside);
     await mkdir(directory, { recursive: true });
@@ -251,7 +251,7 @@ describe('secrets of tenants in files', () => {
   });
 
   test('50 rotations at once: each reference means one value, and the last number is 50', async () => {
-    const { store, read } = await scene();
+    const { store, read } = await setup();
     await Promise.all(Array.from({ length: 50 }, (_one, n) => store.put(operator, 'busy', `value ${n + 1}`, 'any')));
     const { version, earlier } = await store.get(operator, 'busy');
     assert.equal(version, 50);

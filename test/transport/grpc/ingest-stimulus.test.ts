@@ -12,7 +12,7 @@ import { namedUsers } from '../rest/rest-server.ts';
 import { clientOf, metadataOf, text, unary } from './call.ts';
 
 /** The area on the embedded stores behind a gRPC server on a real socket. */
-async function scene(settings: { router_agent?: string } = {}) {
+async function setup(settings: { router_agent?: string } = {}) {
   const configured = ['deploy', 'strict', 'broken'].map((workflow) => ({
     source: workflow,
     workflow,
@@ -53,9 +53,9 @@ async function scene(settings: { router_agent?: string } = {}) {
 }
 
 describe('IngestStimulus', () => {
-  let at: Awaited<ReturnType<typeof scene>>;
+  let at: Awaited<ReturnType<typeof setup>>;
   before(async () => {
-    at = await scene({ router_agent: 'router' });
+    at = await setup({ router_agent: 'router' });
   });
   after(() => at.close());
 
@@ -134,7 +134,7 @@ describe('IngestStimulus', () => {
 });
 
 test('INVALID_ARGUMENT: no route and no router agent', async () => {
-  const at = await scene();
+  const at = await setup();
   const refused = await at.ingest({ source_name: 'mail' });
   assert.deepEqual(
     [refused.code, text(refused.metadata, 'svc-error-code')],

@@ -85,24 +85,24 @@ const near = (actual: number, expected: number): void =>
   assert.ok(Math.abs(actual - expected) < 1e-6, `${actual} is not ${expected}`);
 
 describe('ValidateWithJudges', () => {
-  let scene: Awaited<ReturnType<typeof served>>;
+  let setup: Awaited<ReturnType<typeof served>>;
   before(async () => {
-    scene = await served();
+    setup = await served();
   });
   after(async () => {
-    scene.client.close();
-    await scene.server.close();
-    await scene.at[Symbol.asyncDispose]();
+    setup.client.close();
+    await setup.server.close();
+    await setup.at[Symbol.asyncDispose]();
   });
 
   const valid = async (judges: readonly JudgeConfig[], consensus?: ConsensusConfig): Promise<ValidateResponse> => {
-    const answer = await ask(scene.client, request(judges, { consensus }));
+    const answer = await ask(setup.client, request(judges, { consensus }));
     assert.ok(answer.ok, answer.ok ? '' : answer.details);
     return answer.value;
   };
 
   test('gives one verdict and what each judge said, named as the caller named it', async () => {
-    const id = scene.ids.kind ?? '';
+    const id = setup.ids.kind ?? '';
     const response = await valid([judge('strict'), judge(id)]);
     // score (0.6 + 0.9) / 2; variance 0.15² = 0.0225, agreement 0.91; confidence 0.637 + 0.3 * 0.85
     near(response.score, 0.75);
@@ -159,9 +159,9 @@ describe('ValidateWithJudges', () => {
 
   test('a judge without a template gets task, output, criteria and context as JSON', async () => {
     const context_json = '{"criteria":"be right","lang":"fr"}';
-    const answer = await ask(scene.client, request([judge('kind')], { context_json }));
+    const answer = await ask(setup.client, request([judge('kind')], { context_json }));
     assert.ok(answer.ok);
-    const prompt = scene.at.prompts.at(-1) ?? '';
+    const prompt = setup.at.prompts.at(-1) ?? '';
     const input: unknown = JSON.parse(prompt.slice(prompt.indexOf('{')));
     assert.deepEqual(input, {
       task: 'Name the capital of France.',
@@ -174,8 +174,8 @@ describe('ValidateWithJudges', () => {
   test('a template is rendered with task, output and context, unescaped', async () => {
     const input_template = 'T={{task}} O={{output}} L={{lang}} C={{context.lang}} M={{nothing}}';
     const asked = request([judge('kind', { input_template })], { output: '<b>&"', context_json: '{"lang":"fr"}' });
-    assert.ok((await ask(scene.client, asked)).ok);
-    const prompt = scene.at.prompts.at(-1) ?? '';
+    assert.ok((await ask(setup.client, asked)).ok);
+    const prompt = setup.at.prompts.at(-1) ?? '';
     assert.match(prompt, /T=Name the capital of France. O=<b>&" L=fr C=fr M=\[missing: nothing in /);
   });
 
@@ -183,7 +183,7 @@ describe('ValidateWithJudges', () => {
     const some = await valid([judge('prose'), judge('kind')]);
     assert.equal(some.individual_results.length, 1);
     assert.match(some.reasoning, /1 of 2 judges gave a verdict/);
-    const none = await ask(scene.client, request([judge('prose')]));
+    const none = await ask(setup.client, request([judge('prose')]));
     assert.ok(!none.ok);
     assert.equal(none.svcCode, 'failed_precondition');
     assert.match(none.details, /0 of 1 judges.*expected JSON/);
@@ -254,34 +254,34 @@ describe('ValidateWithJudges', () => {
   ];
   for (const [what, asked, svcCode, details] of REFUSED) {
     test(`${what} is refused as ${svcCode}, naming the field, and no judge is asked`, async () => {
-      const before = scene.at.prompts.length;
-      const answer = await ask(scene.client, asked);
+      const before = setup.at.prompts.length;
+      const answer = await ask(setup.client, asked);
       assert.ok(!answer.ok);
       assert.equal(answer.svcCode, svcCode);
       assert.match(answer.details, details);
-      assert.equal(scene.at.prompts.length, before);
+      assert.equal(setup.at.prompts.length, before);
     });
   }
 
   test('a deadline ends the call, the panel and its judges', async () => {
-    const stopped = scene.at.stopped.length;
-    const answer = await ask(scene.client, request([judge('silent')]), 500);
+    const stopped = setup.at.stopped.length;
+    const answer = await ask(setup.client, request([judge('silent')]), 500);
     assert.ok(!answer.ok);
     // DEADLINE_EXCEEDED
     assert.equal(answer.code, 4);
-    await waitUntil('the judge was stopped', () => scene.at.stopped.length === stopped + 1);
+    await waitUntil('the judge was stopped', () => setup.at.stopped.length === stopped + 1);
   });
 
   test('a caller who cancels ends the panel and its judges', async () => {
-    const stopped = scene.at.stopped.length;
-    const asked = scene.at.prompts.length;
+    const stopped = setup.at.stopped.length;
+    const asked = setup.at.prompts.length;
     const ended = new Promise<number | undefined>((resolve) => {
-      const call = scene.client.validateWithJudges(request([judge('silent')]), (error) => resolve(error?.code));
-      void waitUntil('the judge was asked', () => scene.at.prompts.length > asked).then(() => call.cancel());
+      const call = setup.client.validateWithJudges(request([judge('silent')]), (error) => resolve(error?.code));
+      void waitUntil('the judge was asked', () => setup.at.prompts.length > asked).then(() => call.cancel());
     });
     // CANCELLED
     assert.equal(await ended, 1);
-    await waitUntil('the judge was stopped', () => scene.at.stopped.length === stopped + 1);
+    await waitUntil('the judge was stopped', () => setup.at.stopped.length === stopped + 1);
   });
 });
 

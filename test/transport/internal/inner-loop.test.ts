@@ -11,7 +11,7 @@ import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
 import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-places.ts';
 import { metadataOf, unary } from '../grpc/call.ts';
 
-async function scene(loop: DispatchApi, seal?: SealMethods) {
+async function setup(loop: DispatchApi, seal?: SealMethods) {
   const logged: string[] = [];
   const server = createInternalGrpcServer({
     dispatch: loop,
@@ -71,7 +71,7 @@ describe('svc.v1.InnerLoop/Generate', () => {
     ];
     const last: GatewayAnswer = { type: 'final', content: 'done', conversation, tool_calls_executed: 7 };
     const loop = new ScriptedLoop([dispatch('git', ['status', ''], { env_additions: { A: 'b' } }), last]);
-    await using node = await scene(loop);
+    await using node = await setup(loop);
     const first = await node.call(GENERATE);
     const { type: _type, ...expected } = { ...dispatch('git', ['status', '']), env_additions: { A: 'b' } };
     assert.deepEqual((first.answer as GenerateResponse).response, { $case: 'dispatch', value: expected });
@@ -103,7 +103,7 @@ describe('svc.v1.InnerLoop/Generate', () => {
 
   test('needs the token of that very execution', async () => {
     const loop = new ScriptedLoop([final('secret')]);
-    await using node = await scene(loop);
+    await using node = await setup(loop);
     assert.equal((await node.call(GENERATE, null)).code, 'UNAUTHENTICATED');
     assert.equal((await node.call(GENERATE, 'wrong')).code, 'UNAUTHENTICATED');
     const foreign: GenerateRequest = {
@@ -122,11 +122,11 @@ describe('svc.v1.InnerLoop/Generate', () => {
       ['not_found', 'NOT_FOUND'],
     ] as const;
     for (const [code, status] of rows) {
-      await using node = await scene(new ScriptedLoop([new SvcError(code, 'why')]));
+      await using node = await setup(new ScriptedLoop([new SvcError(code, 'why')]));
       const answer = await node.call(GENERATE);
       assert.deepEqual([answer.code, answer.details], [status, 'why']);
     }
-    await using node = await scene(new ScriptedLoop([]));
+    await using node = await setup(new ScriptedLoop([]));
     assert.equal((await node.call({ request: undefined })).code, 'INVALID_ARGUMENT');
     const zero: GenerateRequest = {
       request: { $case: 'generate', value: { ...generateValue(), iteration_number: 0 } },
@@ -143,7 +143,7 @@ describe('svc.v1.InnerLoop/Generate', () => {
       [served, 'FAILED_PRECONDITION'],
       [undefined, 'UNIMPLEMENTED'],
     ] as const) {
-      await using node = await scene(new ScriptedLoop([]), seal);
+      await using node = await setup(new ScriptedLoop([]), seal);
       const client = new SvcRuntimeClient(node.address, credentials.createInsecure());
       const attest = { agent_id: AGENT, execution_id: EXECUTION, container_id: EXECUTION, public_key_pem: '' };
       const { code } = await unary((callback) => client.attestAgent(attest, callback));

@@ -35,7 +35,7 @@ export async function mcpServer({
   readonly audit?: OperationAudit;
 } = {}) {
   await using opened = new AsyncDisposableStack();
-  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-scene-'));
+  const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-setup-'));
   opened.defer(() => rm(directory, { recursive: true, force: true }));
   const blobs = new FileBlobs({ directory });
   await blobs.open();

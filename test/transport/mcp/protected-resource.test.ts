@@ -27,8 +27,8 @@ function send(url: string, method: string, host: string): Promise<Answer> {
 }
 
 async function at<T>(resource: ResourceParts | undefined, call: (url: string) => Promise<T>): Promise<T> {
-  await using scene = await mcpServer(resource === undefined ? {} : { resource });
-  return await call(scene.rest.base);
+  await using setup = await mcpServer(resource === undefined ? {} : { resource });
+  return await call(setup.rest.base);
 }
 
 describe('protected resource metadata (RFC 9728)', () => {

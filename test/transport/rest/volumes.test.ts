@@ -7,18 +7,18 @@ import { type VolumesUnderTest, volumesUnderTest } from '../../effects/volumes/v
 import { waitUntil } from '../../support/wait-until.ts';
 import { namedUsers, restServer, UNKNOWN } from './rest-server.ts';
 
-let bench: VolumesUnderTest;
+let setup: VolumesUnderTest;
 before(async () => {
-  bench = await volumesUnderTest();
+  setup = await volumesUnderTest();
 });
-after(async () => bench[Symbol.asyncDispose]());
+after(async () => setup[Symbol.asyncDispose]());
 
 const as = (user: string): Record<string, string> => ({ authorization: `Bearer ${user}` });
-const open = () => restServer({ authenticator: namedUsers, volumes: bench.volumes });
-type Scene = Awaited<ReturnType<typeof open>>;
+const open = () => restServer({ authenticator: namedUsers, volumes: setup.volumes });
+type Setup = Awaited<ReturnType<typeof open>>;
 
 let count = 0;
-async function made(at: Scene, more: object = {}): Promise<string> {
+async function made(at: Setup, more: object = {}): Promise<string> {
   count += 1;
   const answer = await at.postJson('/v1/volumes', { name: `v${count}`, ...more }, as('alice'));
   assert.equal(answer.status, 200, answer.text);
@@ -26,7 +26,7 @@ async function made(at: Scene, more: object = {}): Promise<string> {
 }
 const content = (id: string, path: string): string =>
   `/v1/volumes/${id}/files/content?path=${encodeURIComponent(path)}`;
-const put = (at: Scene, id: string, path: string, body: string | Uint8Array<ArrayBuffer>, user = 'alice') =>
+const put = (at: Setup, id: string, path: string, body: string | Uint8Array<ArrayBuffer>, user = 'alice') =>
   at.call('PUT', content(id, path), { body, headers: { ...as(user), 'content-type': 'application/json' } });
 
 describe('volumes over REST', () => {
@@ -91,11 +91,11 @@ describe('volumes over REST', () => {
     assert.equal((await at.call('GET', '/v1/volumes/xyz', { headers: as('alice') })).status, 400);
     const id = await made(at, { name: 'twice' });
     assert.equal((await at.postJson('/v1/volumes', { name: 'twice' }, as('alice'))).status, 409);
-    bench.running.add(UNKNOWN);
-    await bench.volumes.store.parts.records.addUser('alice', id, UNKNOWN);
+    setup.running.add(UNKNOWN);
+    await setup.volumes.store.parts.records.addUser('alice', id, UNKNOWN);
     const used = await at.call('DELETE', `/v1/volumes/${id}`, { headers: as('alice') });
     assert.deepEqual([used.status, used.body.error], [409, 'conflict']);
-    bench.running.clear();
+    setup.running.clear();
   });
 
   test('another tenant gets 404 everywhere, and a read-only caller changes nothing', async () => {
@@ -148,7 +148,7 @@ describe('volumes over REST', () => {
   test('paths and links that lead out are 403', async () => {
     await using at = await open();
     const id = await made(at);
-    const { directory } = await bench.volumes.open('alice', id);
+    const { directory } = await setup.volumes.open('alice', id);
     await symlink('/etc', join(directory, 'etc'));
     for (const path of ['../x', 'a/../../x', 'etc/passwd']) {
       const get = await at.call('GET', content(id, path), { headers: as('alice') });
@@ -167,7 +167,7 @@ describe('volumes over REST', () => {
       const full = await put(at, id, 'f', new Uint8Array(size));
       assert.deepEqual([full.status, full.body.error], [507, 'quota_exceeded']);
     }
-    assert.equal((await bench.volumes.files.stat('alice', id, 'f')).size_bytes, 100_000);
+    assert.equal((await setup.volumes.files.stat('alice', id, 'f')).size_bytes, 100_000);
   });
 
   test('a client that leaves in the middle of an upload changes nothing', async () => {
@@ -179,11 +179,11 @@ describe('volumes over REST', () => {
     });
     upload.on('error', () => {});
     upload.write('half');
-    await waitUntil('the upload began', async () => await bench.volumes.store.isHeld('alice', id));
+    await waitUntil('the upload began', async () => await setup.volumes.store.isHeld('alice', id));
     upload.destroy();
-    await waitUntil('the upload is given up', () => !bench.volumes.store.isHeld('alice', id));
-    assert.equal(String(await bench.volumes.files.read('alice', id, 'f')), 'old');
-    assert.equal((await bench.volumes.get('alice', id)).used_bytes, 3);
+    await waitUntil('the upload is given up', () => !setup.volumes.store.isHeld('alice', id));
+    assert.equal(String(await setup.volumes.files.read('alice', id, 'f')), 'old');
+    assert.equal((await setup.volumes.get('alice', id)).used_bytes, 3);
   });
 
   test('every route is described, uploads and downloads as bytes', async () => {
