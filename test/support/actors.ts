@@ -4,7 +4,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { defineEffect, EffectProgress, EffectResult } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** Actors that the kernel's tests talk to: each shows one promise of the kernel with as little as possible around. */
+/** Actors for tests of the kernel; each shows one promise of the kernel. */
 export const counter = defineActor({
   kind: 'counter',
   version: 1,
@@ -146,7 +146,7 @@ export interface WorkProbe {
   readonly aborted: string[];
 }
 
-/** `test.work`: does what its input says and keeps book of it. */
+/** `test.work`: does what its input says and records that it did. */
 export function workEffect(probe: WorkProbe) {
   return defineEffect({
     kind: 'test.work',

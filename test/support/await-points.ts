@@ -8,9 +8,9 @@ import { isAwaitExpression } from 'typescript/unstable/ast/is';
 import { API } from 'typescript/unstable/sync';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** The name under which changed modules find the function that stands in every `await`. */
+/** Global name of the function that the changed modules call in every `await`. */
 const HOOK = '__svcAwaitPoint';
-/** What an abort began counts as ended when no `await` was reached for so long. */
+/** What an abort started counts as ended when no `await` was reached for this time. */
 const QUIET_MS = 10;
 const MOST_QUIET_MS = 2_000;
 
@@ -24,11 +24,11 @@ interface Plan {
 }
 
 export interface PointOutcome {
-  /** Whether the run had so many awaits that it was disturbed. */
+  /** Whether the run reached that await, so that it was disturbed. */
   readonly disturbed: boolean;
   /** File and line of the await at which it was. */
   readonly where: string;
-  /** What no one listened to, in this run. */
+  /** Unhandled rejections of this run. */
   readonly unhandled: readonly unknown[];
   readonly outcome: PromiseSettledResult<unknown> | 'hung';
 }
@@ -45,7 +45,7 @@ export class AwaitPoints {
   #count = 0;
   #where = '';
 
-  /** `folders` below the root of the repository, with all that is in them. */
+  /** `folders`: below the root of the repository, with their subfolders. */
   static install(folders: readonly string[]): AwaitPoints {
     const points = new AwaitPoints();
     const changed = points.#change(folders);
@@ -93,7 +93,7 @@ export class AwaitPoints {
     this.#count += 1;
     const plan = this.#plan;
     if (plan === null || this.#count !== plan.at) return value;
-    // As the await itself does: from here on someone listens.
+    // As the await itself does: it handles a rejection from here on.
     Promise.resolve(value).catch(() => undefined);
     this.#where = this.#sites[site] ?? '';
     plan.disturb();

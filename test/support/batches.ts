@@ -7,7 +7,7 @@ import { computingFiles, recordedSeconds } from './test-files.ts';
 import { importsOf, linesOf } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** Two runs may go on in one checkout. */
+/** Distinguishes two runs in one checkout. */
 const DIRECTORY = join(ROOT, '.cache', 'batches', String(process.pid));
 
 /** What a file changes or measures for its whole process: it has one of its own. */
@@ -26,7 +26,7 @@ const awaitsAtItsTop = (lines: readonly string[]): boolean =>
     return /^[a-z]/.test(begins) && (begins === line || /[=([]$/.test(begins));
   });
 
-/** A file that is much longer than others holds the lane of its batch; a batch that is killed loses all of its files. */
+/** A file that takes much longer than others delays its whole batch; a batch that is killed loses all of its files. */
 interface Limits {
   readonly longestSeconds: number;
   readonly batchSeconds: number;
@@ -39,7 +39,7 @@ const BATCH_FILES = 60;
 /** Fewer files end sooner side by side. */
 const SHARED_FROM_FILES = 30;
 
-/** What starts the browser that the files of one process share. */
+/** Modules that start the browser which the files of a process share. */
 const BROWSER = 'test/dashboard/browser.ts';
 
 interface Programs {
@@ -114,10 +114,10 @@ function writeBatches(batches: readonly Batch[]): { readonly path: string; reado
   });
 }
 
-/** Of what the files of this batch share; null in the process of one file. */
+/** Clean-ups of what the files of this batch share; null in the process of a single file. */
 let endings: (() => Promise<void>)[] | null = null;
 
-/** Calls `end` behind the last file of the batch. False: this is the process of one file, which ends its things itself. */
+/** Calls `end` after the last file of the batch. False: this process runs a single file, which cleans up itself. */
 export function atEndOfBatch(end: () => Promise<void>): boolean {
   endings?.push(end);
   return endings !== null;

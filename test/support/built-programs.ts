@@ -18,7 +18,7 @@ import { projectFiles } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PLACE = join(ROOT, '.cache', 'programs');
-/** Where the programs are that this run has built; not set when a file is run alone. */
+/** Directory of the programs that this run has built; not set when a file is run alone. */
 const BUILT = 'SVC_TEST_PROGRAMS';
 const UNUSED_AFTER_MS = 86_400_000;
 

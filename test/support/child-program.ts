@@ -19,17 +19,17 @@ export interface ChildProgramParts<Ready> {
   readonly env?: NodeJS.ProcessEnv;
   /** A descriptor that standard error goes to instead of `log`. */
   readonly stderr?: number | 'pipe';
-  /** Whom it runs as. Default: the user of the tests. */
+  /** User that runs it. Default: the user of the tests. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-  /** What a line of standard output says about where it serves; null for any other line. */
+  /** Reads from a line of standard output where it serves; null for any other line. */
   readonly readyIn: (line: string) => Ready | null;
-  /** It is up in a second or two; beside everything that two processors can do at once it takes many times that. */
+  /** A start takes a second or two alone, and many times that beside other work on two processors. */
   readonly startTimeoutMs: number;
 }
 
 /**
- * A program of ours in a process of its own, over all its lives: spawned, ended in order, killed, frozen and thawed, as
- * often as a test likes. Ends with the test process.
+ * A program of the product in a process of its own. A test starts, stops, kills, freezes and thaws it as often as it
+ * needs. It ends with the test process.
  */
 export class ChildProgram<Ready> {
   readonly name: string;
@@ -73,7 +73,7 @@ export class ChildProgram<Ready> {
     this.#ready.catch(() => {});
   }
 
-  /** Where the life of this moment serves, once it does. Rejects when it ends before. */
+  /** Where the current process serves, once it does. Rejects when the process ends before. */
   get ready(): Promise<Ready> {
     return this.#ready;
   }
@@ -102,12 +102,12 @@ export class ChildProgram<Ready> {
     return this.#child?.exitCode ?? null;
   }
 
-  /** What the life of this moment wrote to standard output. */
+  /** What the current process wrote to standard output. */
   get announced(): string {
     return this.#output;
   }
 
-  /** The end of what all its lives wrote to standard error. */
+  /** The end of what all its processes wrote to standard error. */
   get log(): string {
     return this.#log;
   }
@@ -121,7 +121,7 @@ export class ChildProgram<Ready> {
     await ended;
   }
 
-  /** Ends it in order. */
+  /** SIGTERM; resolves when the process is gone. */
   async stop(): Promise<void> {
     await this.kill('SIGTERM');
     process.off('exit', this.#reap);
@@ -148,7 +148,7 @@ export class ChildProgram<Ready> {
     this.#log = (this.#log + text).slice(-LOG_CHARS);
   }
 
-  /** For what a kind of program does with the process of each life. */
+  /** The current process, for subclasses. */
   protected get child(): ChildProcess | null {
     return this.#child;
   }

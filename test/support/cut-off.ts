@@ -2,13 +2,13 @@ import type { Blobs } from '../../runtime/blobs.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
-/** Documents and payloads that a process may be cut off from behind any write, as if it had died there. */
+/** Documents and blobs that stop answering after a chosen write, as if the process had died there. */
 export class CutOff {
-  /** The list whose documents are away. */
+  /** Collection whose calls fail. */
   list: string | null = null;
   #left = Number.POSITIVE_INFINITY;
 
-  /** After so many more writes every call fails. */
+  /** After this many more writes every call fails. */
   after(writes: number): void {
     this.#left = writes;
   }

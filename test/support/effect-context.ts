@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type EffectContext, HandlerWaits } from '../../runtime/effect.ts';
 
-/** What the runner of effects gives to a handler: a first attempt that nothing aborts. `told` replaces what a test decides. */
-export const effectContext = (told: Partial<EffectContext> = {}): EffectContext => ({
+/** The context that the effect runner gives to a handler: a first attempt that nothing aborts. `given` overrides its parts. */
+export const effectContext = (given: Partial<EffectContext> = {}): EffectContext => ({
   effectId: randomUUID(),
   attempt: 1,
   tenant: 'acme',
@@ -15,10 +15,10 @@ export const effectContext = (told: Partial<EffectContext> = {}): EffectContext 
   waitedFor: (wait) => {
     throw new HandlerWaits(wait);
   },
-  ...told,
+  ...given,
 });
 
-/** Runs a handler to its end as the runner of effects does: after a wait it begins again, with what the wait gave. */
+/** Runs a handler to its end as the effect runner does: after a wait it starts again, with the result of the wait. */
 export async function runToEnd<T>(run: (context: EffectContext) => Promise<T>, context: EffectContext): Promise<T> {
   const startedAtMs = Date.now();
   try {

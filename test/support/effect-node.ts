@@ -5,8 +5,8 @@ import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
 import { effect, runnerOptions } from './open-effect.ts';
 
 /**
- * A node in a process of its own, to be killed: takes jobs from BullMQ at argv[2] and runs `test.hang`. The effect
- * records stay with the parent, over the process channel.
+ * A node in a process of its own, to be killed: takes jobs from BullMQ at argv[2] and runs `test.hang`. The parent
+ * keeps the effect records, and answers calls for them over the process channel.
  */
 let calls = 0;
 const answers = new Map<number, (value: never) => void>();

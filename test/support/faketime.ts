@@ -14,13 +14,13 @@ export function faketimeMissing(): string | false {
   return reason;
 }
 
-/** The wall clock of a process, which can be set while it runs; its monotonic clock goes on as it is. */
+/** The wall clock of a process, which a test can set while it runs; the monotonic clock is unchanged. */
 export class FakeWallClock {
   readonly #file: string;
-  /** For the process. */
+  /** Environment of the process. */
   readonly env: Readonly<Record<string, string>>;
 
-  /** `file`: of its own. */
+  /** `file`: path of a file that belongs to this clock. */
   constructor(file: string) {
     this.#file = file;
     this.env = {
@@ -31,7 +31,7 @@ export class FakeWallClock {
     };
   }
 
-  /** Ahead of the machine's (negative: behind), in seconds. */
+  /** Offset from the machine's clock, in seconds. */
   async set(aheadS: number): Promise<void> {
     const draft = `${this.#file}.draft`;
     await writeFile(draft, `${aheadS < 0 ? '' : '+'}${aheadS}\n`);

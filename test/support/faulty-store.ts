@@ -5,15 +5,15 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { SharedLogs } from '../../runtime/leases.ts';
 import { SeededRandom } from '../kill/random.ts';
 
-/** How often each fault strikes a method, 0 to 1. */
+/** Rate of each fault in the calls of a method, 0 to 1. */
 export interface FaultRates {
-  /** Done, but the caller sees `unavailable`. */
+  /** The call is executed, but the caller gets `unavailable`. */
   readonly executedThenTimedOut?: number;
-  /** Not done; the caller sees `unavailable`. */
+  /** The call is not executed; the caller gets `unavailable`. */
   readonly notExecuted?: number;
-  /** This call and the next few of every method see `unavailable`. */
+  /** This call and the next few calls of all methods get `unavailable`. */
   readonly disconnected?: number;
-  /** For `commit`: another life of the node takes the lease just before. */
+  /** For `commit`: another process of the same node takes the lease just before. */
   readonly leaseLost?: number;
 }
 
@@ -26,7 +26,7 @@ type Method = {
 
 export interface Faults {
   readonly seed: number;
-  /** For methods that have no rates of their own. */
+  /** Rates of the other methods. */
   readonly otherwise?: FaultRates;
   readonly methods?: Partial<Record<Method | 'sharedLogs', FaultRates>>;
   /** How many calls a lost connection fails. */
@@ -48,7 +48,7 @@ export class FaultyStore implements ActorStore {
   readonly #random: () => number;
   #downFor = 0;
   #healed = false;
-  /** Faults that struck, by kind. */
+  /** Injected faults by kind. */
   readonly struck: Record<keyof FaultRates, number> = {
     executedThenTimedOut: 0,
     notExecuted: 0,
@@ -62,7 +62,7 @@ export class FaultyStore implements ActorStore {
     this.#random = seeded(faults.seed);
   }
 
-  /** No faults from here on. */
+  /** Stops the faults. */
   heal(): void {
     this.#healed = true;
   }
@@ -163,7 +163,7 @@ export class FaultyStore implements ActorStore {
     });
   }
 
-  /** The same node is granted the lease again, as its next life would be. */
+  /** The same node gets the lease again, as it does after a restart. */
   async #loseLease(lease: Lease): Promise<void> {
     this.struck.leaseLost += 1;
     const { log, node } = lease;

@@ -19,13 +19,13 @@ const START_TIMEOUT_MS = 20_000;
 /** A MongoDB-wire server of a test run. */
 export interface TestMongo {
   readonly uri: string;
-  /** True when the server is the one `MONGODB_URI` names: it is not ours to kill or restart. */
+  /** True when the server is the one `MONGODB_URI` names: tests must not kill or restart it. */
   readonly external: boolean;
   /** Where its SQLite files are; null for an external one. */
   readonly directory: string | null;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
-  /** SIGKILL; the data stays. */
+  /** SIGKILL; keeps the data. */
   kill(): Promise<void>;
   /** Starts it again on the same port and data, killing it first when it runs. */
   restart(): Promise<void>;
@@ -105,7 +105,7 @@ async function build(): Promise<string> {
   return program;
 }
 
-/** The pipe on stdin ends the server together with this process, however that ends. */
+/** The server ends with this process, since it watches the pipe on its standard input. */
 async function launch(program: string, port: number, directory: string): Promise<ChildProcess> {
   const server = spawn(program, [`127.0.0.1:${port}`, directory], {
     // Of its small heap every fifth of its processor time would go to collecting garbage.

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to connections, and to servers that name none: no one gets one of these by chance
- * while a server is between two lives.
+ * Below the ports that systems give to connections and to servers without a fixed port, so no other process gets one of
+ * these while a server restarts.
  */
 const FIRST = 20_000;
 const COUNT = 12_000;
-/** So many stay to choose from, however far above the other ports are. */
+/** At least this many ports to choose from, however large `above` is. */
 const LEAST = 2_000;
 const ATTEMPTS = 50;
 
-/** A loopback port that no one listens on now, for a server that must be told one or comes back to it; those so much above it are free too. */
+/** A free loopback port, for a server that needs a fixed port or comes back to it. The ports at the distances `above` are free too. */
 export async function freePort(...above: readonly number[]): Promise<number> {
   const count = Math.max(LEAST, COUNT - Math.max(0, ...above));
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {

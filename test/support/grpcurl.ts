@@ -22,7 +22,7 @@ export interface GrpcurlRun {
   readonly stderr: string;
 }
 
-/** Runs grpcurl without TLS and without any .proto file: all it knows is what the server's reflection says. */
+/** Runs grpcurl without TLS and without a .proto file: it knows only what the server's reflection tells. */
 export async function grpcurl(...args: readonly string[]): Promise<GrpcurlRun> {
   const child = spawn(GRPCURL, ['-plaintext', '-max-time', '20', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';

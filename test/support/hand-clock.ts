@@ -5,7 +5,7 @@ interface Timer {
   readonly call: () => void;
 }
 
-/** A clock whose time passes when a test says so; timers fire in order of their time. */
+/** A clock that a test advances; timers fire in order of their time. */
 export class HandClock implements Clock {
   #now = 0;
   readonly #timers = new Set<Timer>();
@@ -19,7 +19,7 @@ export class HandClock implements Clock {
     return () => void this.#timers.delete(timer);
   };
 
-  /** Lets time pass, and what follows from each timer settle before the next one. */
+  /** Advances the clock; waits after each timer until its consequences have settled. */
   async pass(forMs: number): Promise<void> {
     const until = this.#now + forMs;
     for (;;) {
@@ -38,7 +38,7 @@ export class HandClock implements Clock {
   }
 }
 
-/** All that follows from what happened so far, without any time. */
+/** Waits until all consequences have settled, without advancing the clock. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A clock for counters of rate limits whose windows do not end while a test counts. */

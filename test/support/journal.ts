@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 
 /**
- * A file in which commands of many runs leave lines, so it is in no workspace. Commands are in a sandbox: they see it only on
- * nodes that have its `runtime`, and on a node of root they are another user, so everybody may write it.
+ * A file to which the commands of many runs append lines; it is in no workspace. Sandboxed commands see it only on nodes
+ * with its `runtime` settings. All users may write it, since a node of root runs commands as another user.
  */
 export interface Journal {
   readonly file: string;
   /** `spec.runtime` of the nodes. */
   readonly runtime: { readonly host_commands: { readonly paths: readonly object[] } };
-  /** A configuration of a node that says no more than that. */
+  /** Path of a node's configuration with only these settings. */
   readonly config: string;
-  /** Of what was written so far. */
+  /** The lines so far. */
   lines(): Promise<string[]>;
 }
 
 export async function makeJournal(parent: string, name = 'journal'): Promise<Journal> {
-  // A directory of its own: beside it are the nodes' data and the tests' own files.
+  // A directory of its own, since the sandbox opens all of it to commands.
   const directory = join(parent, `${name}.d`);
   const file = join(directory, name);
   const config = join(parent, `${name}.yaml`);

@@ -22,16 +22,16 @@ export interface KernelNodeOptions {
   readonly contracted?: () => boolean;
   /** Of the store, the queue and the kernel. */
   readonly clock?: Clock;
-  /** Replaces calls of the effect queue that the kernel sees. */
+  /** Replaces methods of the kernel's effect queue. */
   readonly effects?: (inner: EffectQueue) => Partial<EffectQueue>;
-  /** Replaces calls of the store that the kernel sees. */
+  /** Replaces methods of the kernel's store. */
   readonly store?: (inner: ActorStore) => Partial<ActorStore>;
   readonly documents?: (inner: RuntimeParts['documents']) => RuntimeParts['documents'];
   readonly blobs?: (inner: RuntimeParts['blobs']) => RuntimeParts['blobs'];
   readonly meter?: RuntimeParts['meter'];
 }
 
-/** A kernel on a private SQLite directory whose store a test may bend. */
+/** A kernel on a private SQLite directory; a test may replace methods of its store. */
 export interface KernelNode {
   readonly runtime: Runtime;
   readonly store: ActorStore;

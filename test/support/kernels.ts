@@ -12,14 +12,14 @@ import type { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { startMongo } from './ferretdb.ts';
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis.ts';
 
-/** What one kernel of the fleet has that others may not have: this is how versions differ. */
+/** Parts of one kernel that may differ from those of the others, as between versions. */
 export interface KernelParts {
   readonly definitions: readonly ActorDefinition[];
   readonly handlers?: readonly EffectHandler[];
   readonly info?: Partial<MemberInfo>;
-  /** Replaces ports that the kernel sees. */
+  /** Replaces ports of the kernel. */
   readonly bend?: (stores: OpenStores) => Partial<OpenStores>;
-  /** With 1 every effect takes the way over a job: no place is kept for what the node itself asked. */
+  /** With 1 every effect goes through a job: no slot is reserved for effects that the node itself requested. */
   readonly effectConcurrency?: number;
   readonly settings?: RuntimeParts['settings'];
 }

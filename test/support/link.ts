@@ -4,28 +4,28 @@ import { connect, createServer, type Socket } from 'node:net';
 export type Direction = 'to-store' | 'from-store' | 'both';
 
 /**
- * A node's own way to a server, on loopback, that can be cut as networks are cut: the connections stay open, what is
- * sent in a cut direction does not arrive, and arrives when the link is healed (as a retransmission would).
+ * A proxy on loopback between one node and a server. A test can cut it as a network is cut: the connections stay open,
+ * and what is sent in a cut direction arrives only when the link is healed, as a retransmission would.
  */
 export interface Link extends AsyncDisposable {
   readonly port: number;
   /** Bytes that arrived so far. */
   readonly passed: { readonly toStore: number; readonly fromStore: number };
   cut(direction: Direction): void;
-  /** Adds latency to every byte of a direction; 0 takes it away. */
+  /** Adds latency to every byte of a direction; 0 removes it. */
   slow(ms: number, direction?: Direction): void;
-  /** Breaks all connections and takes no new ones until `heal`: the server is gone, as far as this node can see. */
+  /** Breaks all connections and refuses new ones until `heal`, as if the server were down. */
   refuse(): void;
-  /** The next bytes of the server are lost and all connections break: what was asked is done, the caller never learns it. */
+  /** Drops the next bytes of the server and breaks all connections: the request was executed, but its caller gets no answer. */
   loseNextAnswer(): Promise<void>;
-  /** Connections from now on go to another server. */
+  /** Sends new connections to another server. */
   retarget(port: number): void;
-  /** Neither cut nor slow nor refused. */
+  /** Ends cuts, latency and refusals. */
   heal(): void;
   close(): Promise<void>;
 }
 
-/** Beyond this a direction that does not flow reads no more: TCP's own back-pressure does the rest. */
+/** Beyond this a cut direction reads no more, so TCP's back-pressure reaches the sender. */
 const MOST_HELD = 4 * 1024 * 1024;
 
 /** One direction of a link, for all its connections. */
@@ -37,7 +37,7 @@ class Way {
   lose: (() => void) | null = null;
   readonly #streams = new Set<() => void>();
 
-  /** Something changed: look again at what is held. */
+  /** Forwards held bytes where the state allows it now. */
   flow(): void {
     for (const drain of this.#streams) drain();
   }
@@ -111,7 +111,7 @@ export async function startLink(targetPort: number): Promise<Link> {
     sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('close', () => sockets.delete(socket));
-    // Broken connections are this link's purpose.
+    // Connections break on purpose here.
     socket.on('error', () => socket.destroy());
   };
   const server = createServer({ allowHalfOpen: true }, (client) => {

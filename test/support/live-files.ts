@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
- * Path and content of each file below the directory of a node that runs. The node renames and removes files meanwhile: what
- * is gone before it is read has no content, every other error is thrown.
+ * Path and content of each file below the directory of a node that runs. The node renames and removes files meanwhile: a
+ * file that is gone before it is read is skipped; every other error is thrown.
  */
 export async function* liveFiles(directory: string): AsyncGenerator<readonly [path: string, content: Buffer]> {
   for (const entry of await unlessGone(readdir(directory, { withFileTypes: true }), (): Dirent[] => [])) {

@@ -9,11 +9,11 @@ const LOOK_EVERY_MS = 250;
 export interface LivenessOptions {
   /** The actor store: its directory, or the URL of one Redis. */
   readonly location: Pick<StoreLocation, 'dataDir' | 'redis'>;
-  /** Base URL of a node: its lists say of each run what the run's own state says. */
+  /** Base URL of a node, whose lists are compared with the states of the runs. */
   readonly url?: string;
-  /** Headers of those who look at lists, each at their own tenant's. Default: one without any. */
+  /** Headers of the callers that read the lists, one for each tenant. Default: one caller without headers. */
   readonly callers?: readonly Readonly<Record<string, string>>[];
-  /** Of each list the newest are compared. */
+  /** Number of runs to compare, from the newest, in each list. */
   readonly mostListed?: number;
   /** Ids of runs that have ended: the actor store holds nothing of them. */
   readonly ended?: readonly string[];
@@ -21,10 +21,10 @@ export interface LivenessOptions {
 }
 
 /**
- * The rule of every chaos scenario and of every round of faults once its faults have stopped: each mailbox is read to the
+ * What every chaos scenario and every round of faults checks after the faults have stopped: each mailbox is read to the
  * tail it had then, each message owed to another partition is handed over, each effect that was open has ended, each due
- * timer has fired, the journal is projected, lists say what the states say, and nothing of ended runs is left. Answers what
- * is still not so, a sentence each.
+ * timer has fired, the journal is projected, lists say what the states say, and nothing of ended runs is left. Returns what
+ * does not hold yet, a sentence each.
  */
 export async function livenessBroken(options: LivenessOptions): Promise<string[]> {
   const { location, ended = [], withinMs = LIVENESS_MS } = options;
@@ -75,7 +75,7 @@ const Asked = z.object({ pending_requests: z.array(z.object({ id: z.string(), ex
 const Status = z.object({ status: z.string() });
 const MOST_LISTED = 200;
 
-/** Where a list says something else of a run than the run's own state. */
+/** Runs of which a list and their own state differ. */
 async function listsBroken(options: LivenessOptions, ended: ReadonlySet<string>): Promise<string[]> {
   const { url, callers = [{}], mostListed = MOST_LISTED } = options;
   if (url === undefined) return [];

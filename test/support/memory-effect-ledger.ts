@@ -25,10 +25,10 @@ export interface Sent {
 /** The effect records a test works with: in memory, or those of a real store. */
 export interface TestLedger extends Omit<EffectLedger, 'effectBodies' | 'effectRows'> {
   readonly sent: readonly Sent[];
-  /** Late results: of an attempt that was not the current one. */
+  /** Late results, of attempts that were no longer current. */
   readonly dropped: readonly Sent[];
   now(): Promise<number>;
-  /** Records an effect as a commit does. */
+  /** Records an effect, as a commit does. */
   open(partition: Partition, open: EffectOpen): Promise<void>;
   /** As a commit with `effectsCancelled` does; `silently` loses the callback. */
   cancel(id: string, silently?: boolean): Promise<void>;

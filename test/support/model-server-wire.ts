@@ -10,7 +10,7 @@ export interface Wire {
   whole(turn: ModelTurn): object;
 }
 
-/** The format that a request is written in, told by its path as the vendors do. */
+/** The format of a request, by its path. */
 export function wireFor(path: string, body: Readonly<Record<string, unknown>>): Wire {
   if (path.includes('/chat/completions')) return openai(body.stream === true, String(body.model));
   if (path.includes('/messages')) return anthropic(body.stream === true, String(body.model));

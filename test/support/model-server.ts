@@ -14,16 +14,16 @@ export interface ModelTurn {
   /** Pieces of the text, one stream event each. */
   readonly chunks?: readonly string[];
   readonly toolCalls?: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
-  /** Absent: the answer carries no usage. */
+  /** Absent: the answer has no usage. */
   readonly usage?: { readonly input: number; readonly output: number };
   readonly finish?: 'stop' | 'length';
   /** Waits before each piece, and before a cut, so that the client has read what came before. */
   readonly delayMs?: number;
-  /** Destroys the socket after so many pieces. */
+  /** Destroys the socket after this many pieces. */
   readonly cutAfter?: number;
-  /** Ends the response properly after so many pieces, but without the closing events. */
+  /** Ends the response in order after this many pieces, but without the closing events. */
   readonly endAfter?: number;
-  /** Goes on with this piece forever, until the client hangs up. */
+  /** Sends this piece again and again until the client hangs up. */
   readonly endless?: string;
   /** Never answers. */
   readonly silent?: boolean;
@@ -32,7 +32,7 @@ export interface ModelTurn {
   /** Answers with this status and body instead. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Raw body, whatever the format says. */
+  /** Raw body instead of the format's. */
   readonly body?: string;
   /** An error event inside the stream, after the pieces. */
   readonly streamError?: { readonly type: string; readonly message: string };
@@ -63,7 +63,7 @@ export class ModelServer {
     this.calls.length = 0;
   }
 
-  /** Answers each request by what it asks, for tests in which many ask at a time. */
+  /** Answers each request by its content, for tests with many requests at a time. */
   answer(choose: (call: RecordedCall) => ModelTurn): void {
     this.#choose = choose;
   }

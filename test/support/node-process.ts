@@ -8,8 +8,8 @@ const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0'];
 /** A node as a person starts it: `node main.ts …` in a process of its own, on free loopback ports. */
 export class NodeProcess extends ChildProgram<string> {
   /**
-   * `args` beside the ports, such as `--data DIR`. A descriptor as `stderr` is where the log goes instead of `log`; `main`
-   * is that of another version of the product; `user` is whom it runs as.
+   * `args`: besides the ports, such as `--data DIR`. `stderr`: a descriptor that the log goes to instead of `log`. `main`:
+   * entry point of another version of the product. `user`: who runs the process.
    */
   constructor(
     args: readonly string[],
@@ -29,19 +29,19 @@ export class NodeProcess extends ChildProgram<string> {
     });
   }
 
-  /** Base URL of REST once the node of this moment listens. Rejects when it ends before. */
+  /** Base URL of REST once the node listens. Rejects when the process ends before. */
   get url(): Promise<string> {
     return this.ready;
   }
 
-  /** `host:port` of SvcRuntime once the node of this moment says it. */
+  /** `host:port` of SvcRuntime once the node has printed it. */
   get grpcAddress(): Promise<string> {
-    return this.#said('where gRPC is', () => /^SvcRuntime\s+(\S+)$/m.exec(this.announced)?.[1]);
+    return this.#said('the address of gRPC', () => /^SvcRuntime\s+(\S+)$/m.exec(this.announced)?.[1]);
   }
 
-  /** Base URL and gRPC `host:port` of the internal address, for agents' programs. */
+  /** Base URL and gRPC `host:port` of the internal listener, for the programs of agents. */
   get internal(): Promise<{ readonly url: string; readonly grpcAddress: string }> {
-    return this.#said('where its internal address is', () => {
+    return this.#said('its internal address', () => {
       const [, url, grpcAddress] = /^internal\s+(\S+)\s+(\S+)/m.exec(this.announced) ?? [];
       return url === undefined || grpcAddress === undefined ? null : { url, grpcAddress };
     });
@@ -49,11 +49,11 @@ export class NodeProcess extends ChildProgram<string> {
 
   /** `host:port` of NodeClusterService, of a node that has it. */
   get clusterAddress(): Promise<string> {
-    return this.#said('where NodeClusterService is', () => /^NodeCluster\s+(\S+)$/m.exec(this.announced)?.[1]);
+    return this.#said('the address of NodeClusterService', () => /^NodeCluster\s+(\S+)$/m.exec(this.announced)?.[1]);
   }
 
   async #said<T>(what: string, look: () => T | null | undefined): Promise<T> {
     await this.ready;
-    return waitUntil(`the node says ${what}`, look);
+    return waitUntil(`the node prints ${what}`, look);
   }
 }

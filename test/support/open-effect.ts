@@ -16,7 +16,7 @@ import type { Sent, TestLedger } from './memory-effect-ledger.ts';
 export const PARTITION: Partition = 'default:3';
 export const QUEUE = 'default';
 
-/** Waits for a condition; says what did not come. */
+/** Waits for a condition; its error names what did not happen. */
 export async function until<T>(look: () => T | undefined | false | null, what: string, withinMs = 30_000): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
@@ -63,7 +63,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
 
 const payloadOf = (sent: Sent): JsonObject => JSON.parse(sent.body).payload;
 
-/** The result an effect sent, when it has. */
+/** The result that an effect sent, or undefined. */
 export function resultOf(ledger: TestLedger, id: string): EffectResult | undefined {
   const sent = ledger.sent.find((one) => one.effectId === id && one.final);
   return sent && EffectResult.parse(payloadOf(sent));
@@ -77,7 +77,7 @@ export function progressOf(ledger: TestLedger, id: string): EffectProgress[] {
 
 export type Given = Pick<EffectRunnerOptions, 'store' | 'queue' | 'handlers'> & Partial<EffectRunnerOptions>;
 
-/** Settings of a runner whose times suit a test. */
+/** Settings of a runner with short times. */
 export function runnerOptions(given: Given): EffectRunnerOptions {
   return {
     queues: [QUEUE],

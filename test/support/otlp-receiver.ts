@@ -85,16 +85,16 @@ function decoded(body: Buffer): ReceivedSpan[] {
 }
 
 /**
- * A receiver of OTLP over HTTP with protobuf, on a real socket. It reads the published fields by a reader of its own; the
- * Collector would need its Go modules built for each run, and is asked for nothing that this does not show.
+ * A receiver of OTLP over HTTP with protobuf, on a real socket. It decodes the published fields itself; the
+ * Collector would have to be built with Go for each run, and would show nothing more.
  */
 export class OtlpReceiver {
   readonly spans: ReceivedSpan[] = [];
-  /** Bodies as they came, for what must be in none. */
+  /** Raw bodies, for texts that must be in none of them. */
   readonly bodies: Buffer[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
   readonly paths: string[] = [];
-  /** True: takes requests and never answers. */
+  /** True: accepts requests and never answers. */
   hangs = false;
   readonly #server = createServer(async (request, response) => {
     this.paths.push(request.url ?? '');

@@ -46,23 +46,23 @@ export const TENANT = 'acme';
 export const REALM = 'bench';
 
 export type Asked = Partial<z.input<typeof ContainerInput>>;
-export type Told = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'tenant'>>;
+export type Given = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'tenant'>>;
 
 /** A private Podman and `container.run` on it. */
 export interface PodmanUnderTest extends AsyncDisposable {
   readonly podman: TestPodman;
   readonly parts: ContainerParts & { readonly engine: ContainerEngine };
   readonly starts: ContainerStarts;
-  /** Ids of effects no one waits for. */
+  /** Ids of effects whose result is no longer needed. */
   readonly unwanted: Set<string>;
   /** Warnings so far. */
   readonly warnings: string[];
   /** Sizes a volume may have, by id. */
   readonly quotas: Map<string, number>;
   volume(id: string): string;
-  run(asked?: Asked, told?: Told): Promise<Result>;
-  /** The same over other parts: another node. */
-  runOn(parts: Partial<ContainerParts>, asked?: Asked, told?: Told): Promise<Result>;
+  run(asked?: Asked, given?: Given): Promise<Result>;
+  /** The same with other parts, as another node has them. */
+  runOn(parts: Partial<ContainerParts>, asked?: Asked, given?: Given): Promise<Result>;
 }
 
 export async function podmanUnderTest(
@@ -96,8 +96,8 @@ export async function podmanUnderTest(
     ...given.parts,
     engine,
   };
-  const runOn = async (other: Partial<ContainerParts>, asked: Asked = {}, told: Told = {}) =>
-    runEffect({ ...parts, ...other }, asked, told);
+  const runOn = async (other: Partial<ContainerParts>, asked: Asked = {}, given: Given = {}) =>
+    runEffect({ ...parts, ...other }, asked, given);
   return {
     podman,
     parts,
@@ -106,7 +106,7 @@ export async function podmanUnderTest(
     warnings,
     quotas,
     volume: (id) => join(podman.directory, 'volumes', TENANT, id),
-    run: (asked, told) => runOn({}, asked, told),
+    run: (asked, given) => runOn({}, asked, given),
     runOn,
     async [Symbol.asyncDispose]() {
       await documents.close();
@@ -116,13 +116,13 @@ export async function podmanUnderTest(
 }
 
 /** Runs the handler as the runner does. */
-export async function runEffect(parts: ContainerParts, asked: Asked, told: Told): Promise<Result> {
+export async function runEffect(parts: ContainerParts, asked: Asked, given: Given): Promise<Result> {
   const effect = createContainerEffect(parts);
   const defaults = { workflow_execution_id: 'w1', state_name: 'BUILD', image: BUSYBOX, timeout_ms: 20_000 };
   const parsed = ContainerInput.safeParse({ ...defaults, command: ['true'], ...asked });
   if (!parsed.success) throw new SvcError('invalid_argument', parsed.error.issues.map((one) => one.message).join('; '));
-  const tenant = told.tenant ?? TENANT;
-  const context = effectContext({ tenant, address: addressOf('workflow', tenant, 'w1'), ...told });
+  const tenant = given.tenant ?? TENANT;
+  const context = effectContext({ tenant, address: addressOf('workflow', tenant, 'w1'), ...given });
   return Result.parse(await effect.run(parsed.data, context));
 }
 

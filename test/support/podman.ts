@@ -13,7 +13,7 @@ export const BUSYBOX = 'localhost/svc-test-busybox:1';
 const has = (program: string): boolean =>
   (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, program)));
 
-/** Debian's place of the init that Podman puts into containers; it comes with Podman's recommended packages. */
+/** Path of the init that Podman puts into containers on Debian; it is one of Podman's recommended packages. */
 const CATATONIT = '/usr/bin/catatonit';
 
 const missing = ['podman', 'runc', 'busybox'].filter((program) => !has(program));
@@ -75,7 +75,7 @@ export class TestPodman implements AsyncDisposable {
     };
   }
 
-  /** Serves the API; containers of an earlier life go on. */
+  /** Starts the API; containers that run already go on. */
   async up(): Promise<void> {
     const args = [...this.#storage(), 'system', 'service', '--time=0', `unix://${this.socketPath}`];
     const child = spawn('podman', args, { cwd: this.directory, env: this.#env, stdio: 'ignore' });
@@ -92,7 +92,7 @@ export class TestPodman implements AsyncDisposable {
     this.#service = null;
   }
 
-  /** The API takes connections and answers nothing. */
+  /** SIGSTOP: the API accepts connections and does not answer. */
   freeze(): void {
     if (this.#service !== null) process.kill(this.#service.pid, 'SIGSTOP');
   }
@@ -101,7 +101,7 @@ export class TestPodman implements AsyncDisposable {
     if (this.#service !== null) process.kill(this.#service.pid, 'SIGCONT');
   }
 
-  /** The command line on the same storage. */
+  /** Runs the command line on the same storage. */
   podman(...args: string[]): string {
     return execFileSync('podman', [...this.#storage(), ...args], {
       cwd: this.directory,

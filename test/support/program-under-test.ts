@@ -82,7 +82,7 @@ export async function programsUnderTest(options: Partial<ProgramEffectOptions> =
   };
 }
 
-/** Whether a process runs; one that waits to be reaped does not. */
+/** Whether a process runs; a zombie does not. */
 export async function alive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   return stat !== null && stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3) !== 'Z';

@@ -6,7 +6,7 @@ import { freeRedisPort, type RedisServer, startRedis } from './redis.ts';
 
 const run = promisify(execFile);
 
-/** Lies in front of a server's port. */
+/** A proxy in front of a server's port. */
 export interface Way {
   readonly port: number;
   close(): Promise<void>;
@@ -15,7 +15,7 @@ export interface Way {
 export interface RedisClusterServers<W extends Way = Way> {
   readonly url: string;
   readonly nodes: readonly RedisServer[];
-  /** In front of each master, the only way that clients know; none unless asked for. */
+  /** One in front of each master, if requested; clients know only these ports. */
   readonly wires: readonly W[];
   /** Ends all with kill -9 and starts them again; resolves when they are one cluster again. */
   restart(): Promise<void>;
@@ -23,7 +23,7 @@ export interface RedisClusterServers<W extends Way = Way> {
 }
 
 export interface RedisClusterOptions<W extends Way> {
-  /** Each server is announced by the port of what lies in front of it. */
+  /** Each server announces the port of its proxy. */
   readonly wire?: (port: number) => Promise<W>;
   /** More `redis-server` arguments. */
   readonly args?: readonly string[];

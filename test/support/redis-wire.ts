@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** How often each fault strikes a call of a function, 0 to 1. */
+/** Rate of each fault in the calls of functions, 0 to 1. */
 export interface WireRates {
-  /** The server gets the same bytes twice at once; the caller hears of one. */
+  /** The server gets the same bytes twice at once; the caller gets one answer. */
   twice: number;
-  /** The server gets the same bytes again later, whatever happened meanwhile. */
+  /** The server gets the same bytes again later. */
   late: number;
-  /** Done, but the connection closes before the answer. */
+  /** The call is executed, but the connection closes before the answer. */
   answerLost: number;
-  /** The connection closes, and the bytes arrive later all the same: the packet of a dead connection. */
+  /** The connection closes, and the bytes arrive later, as a delayed packet of a closed connection. */
   orphaned: number;
 }
 
-/** Keeps copies of calls, in their order. */
+/** Records copies of calls in order. */
 export interface Recording {
-  /** Ends it. What it answers brings the copies to the server, and resolves when it has done them. */
+  /** Ends the recording. The returned function sends the copies to the server; resolves when it has executed them. */
   stop(): () => Promise<void>;
 }
 
@@ -24,9 +24,9 @@ export interface RedisWire {
   readonly port: number;
   readonly rates: WireRates;
   readonly struck: Readonly<Record<keyof WireRates, number>>;
-  /** Delivers what is still under way; resolves when the server has done it. */
+  /** Delivers the delayed copies; resolves when the server has executed them. */
   deliverLate(): Promise<void>;
-  /** Keeps a copy of every call that goes through from now on. */
+  /** Records a copy of every call from now on. */
   record(): Recording;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ const RECORDED: ReadonlySet<string> = new Set([
   'hkeys',
   'publish',
 ]);
-/** Longest that a late copy is under way by itself, ms. */
+/** Longest delay of a late copy, ms. */
 const LATE_MS = 400;
 
 export async function startRedisWire(
@@ -58,11 +58,11 @@ export async function startRedisWire(
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // A cut connection is this proxy's purpose.
+    // Connections break on purpose here.
     socket.on('error', () => socket.destroy());
     return socket;
   };
-  /** Copies go over a connection of their own: their answers are for no one. */
+  /** Copies go over a connection of their own, and their answers are dropped. */
   const deliver = async (bytes: readonly Buffer[]): Promise<void> => {
     const side = track(connect(targetPort, '127.0.0.1'));
     // One that cannot connect, since the server is down, has lost them.
@@ -78,7 +78,7 @@ export async function startRedisWire(
     }, random() * LATE_MS);
     underWay.set(timer, bytes);
   };
-  /** Answers false when the connection is to be closed. */
+  /** False: close the connection. */
   const forward = (command: Buffer, name: string, upstream: Socket): boolean => {
     const strikes = (kind: keyof WireRates): boolean => {
       const does = !spares(name) && random() < rates[kind];

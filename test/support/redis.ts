@@ -7,15 +7,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 
-/** A redis-server of our own: private directory, free port, loopback only. No one else's server is ever touched. */
+/** A redis-server of the test's own: private directory, free port, loopback only. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   readonly directory: string;
-  /** Ends it in order and removes its directory. */
+  /** Stops it and removes its directory. */
   stop(): Promise<void>;
-  /** kill -9; the directory stays, `restart` reads it. */
+  /** kill -9; keeps the directory, which `restart` reads. */
   kill(): Promise<void>;
   /** Starts it again on the same port and directory. */
   restart(): Promise<void>;

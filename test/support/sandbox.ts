@@ -5,13 +5,13 @@ import type { TestContext } from 'node:test';
 import { openSandbox, type SandboxSettings } from '../../effects/programs/open-sandbox.ts';
 import type { Sandbox } from '../../effects/programs/sandbox.ts';
 
-/** Names that every program has besides its own: what keeps git from running what configuration names. */
+/** Environment variables that every program has: they keep git from running programs that configuration names. */
 export const GIT_NAMES: readonly string[] = [
   ...['GIT_CONFIG_COUNT', 'GIT_CONFIG_GLOBAL', 'GIT_CONFIG_NOSYSTEM', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'PAGER'],
   ...[0, 1, 2, 3].flatMap((index) => [`GIT_CONFIG_KEY_${index}`, `GIT_CONFIG_VALUE_${index}`]),
 ];
 
-/** The sandbox of this machine over these workspaces, or null and why. */
+/** The sandbox of this machine over these workspaces; null with the reason where there is none. */
 export async function sandboxFor(
   workspaces: string,
   more: Partial<SandboxSettings> = {},

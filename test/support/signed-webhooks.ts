@@ -3,7 +3,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { createFileSecrets } from '../../security/file-secrets.ts';
 import { createWebhooks, type Webhooks } from '../../security/webhooks/deliveries.ts';
 
-/** Webhooks as a node has them whose environment this is, at a time of the test's choice. */
+/** Webhooks of a node with this environment, on the test's clock. */
 export function signedWebhooks(
   environment: Readonly<Record<string, string>>,
   webhooks: readonly (Pick<WebhookSettings, 'source'> & Partial<WebhookSettings>)[] = [],

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 
 /**
- * How much of a test that repeats itself runs: seeds, rounds, kills, cases. The one place where that is chosen.
+ * Chooses how much of a repetitive test runs: seeds, rounds, kills, cases.
  *
  *   npm test -- --quick   what needs no other program, smallest sizes
  *   npm test              every test, at a size that is a meaningful sample

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 
 const BYTES = 32 * 1024 * 1024;
 
-/** A place to keep data in that can be full and have room again. */
+/** A directory that a test can fill and free. */
 export interface SmallDisk extends AsyncDisposable {
   readonly directory: string;
-  /** From now on the process can write nothing more. */
+  /** Makes every further write of the process fail. */
   fill(pid: number): Promise<void>;
   free(pid: number): Promise<void>;
 }
 
-/** A file system of its own that really runs full (ENOSPC). Null where none may be mounted. */
+/** A file system of its own that runs full (ENOSPC). Null where this user may mount none. */
 export async function smallFileSystem(): Promise<SmallDisk | null> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-disk-'));
   try {

@@ -102,7 +102,7 @@ export class StoreEffectLedger implements TestLedger {
 
   async #follow(): Promise<void> {
     while (!this.#closing) {
-      // No turn handles what is read here, so the cursor stays; a reader ahead of it would be refused.
+      // No turn handles these messages, so the cursor stays; the store refuses a reader ahead of it.
       const entries = (await this.#store.poll([{ lease: this.#lease, after: this.#cursor }], MOST_READ))[0] ?? [];
       for (const { seq, body } of entries) {
         if (seq <= this.#seen) continue;

@@ -6,15 +6,15 @@ import type { StoreLocation } from '../../runtime/open-stores.ts';
 import { countOf } from '../../runtime/redis/facts.ts';
 import { Keys } from '../../runtime/redis/keys.ts';
 
-/** A timer that is due for less may still be on its way. */
+/** A timer that has been overdue for less may still fire. */
 const TIMER_GRACE_MS = 2_000;
 
-/** One partition as the store itself has it. No node is asked. */
+/** One partition as the store has it, read without a node. */
 export interface PartitionLook {
   readonly partition: string;
   readonly cursor: number;
   readonly tail: number;
-  /** Journal rows that the projector has not carried over: where they begin; null for none. */
+  /** First journal row that the projector has not read; null for none. */
   readonly journalFrom: number | null;
   readonly effects: readonly string[];
   /** Ids of timers that are overdue. */
@@ -27,8 +27,8 @@ export interface PartitionLook {
 export interface StoreLooks {
   look(): Promise<PartitionLook[]>;
   /**
-   * What the store still has of these ids, a sentence each. Not looked at is what it keeps for a while whatever has ended:
-   * the log itself, and answers to messages by the ids of the messages.
+   * What the store still has of these ids, a sentence each. The log and the answers to messages are not checked, since the
+   * store keeps them for a while after a run has ended.
    */
   leftOf(ids: ReadonlySet<string>): Promise<string[]>;
   close(): Promise<void>;

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A way to Redis on which the links that carry subscriptions can fall silent, open as they are. Commands always pass. */
+/** A proxy to Redis that can silence the connections of subscriptions while they stay open. Commands always pass. */
 export interface SubscriptionProxy {
   readonly port: number;
-  /** Loses everything on the subscription links of now, in both directions. */
+  /** Drops everything on the current subscription connections, in both directions. */
   silence(): void;
-  /** Keeps back what is sent on subscription links, until the returned function is called. */
+  /** Holds what is sent on subscription connections until the returned function is called. */
   hold(): () => void;
   close(): Promise<void>;
 }

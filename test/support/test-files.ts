@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { importsOf, linesOf, projectFiles } from './tree.ts';
 
-/** Earlier folders are quicker and tell more of what is wrong; the folders in no list come after these. */
+/** Folders that are quick and whose failures explain most come first; folders that are not listed come last. */
 const ORDER = [
   'house',
   'manifests',
@@ -15,7 +15,7 @@ const ORDER = [
   'cli',
 ];
 
-/** Programs that are there on every developer's machine and answer at once: git, openssl. */
+/** Files that start only programs which every developer has and which end at once: git, openssl. */
 const STARTS_ONLY_SMALL_TOOLS = ['test/support/tree.ts', 'test/support/certificates.ts'];
 
 /** Seconds that files took when they were last recorded; see `npm test -- --record`. */
@@ -30,8 +30,8 @@ export const durationsFile = DURATIONS;
 export const testFiles = (): string[] => projectFiles('.test.ts').filter((file) => file.startsWith('test/'));
 
 /**
- * Files in the order in which they run: folder by folder. Within a folder, and among the folders in no order, the
- * longest file comes first, so that the lanes end together.
+ * Files in the order in which they run: folder by folder. Within a folder, and among the folders that are not listed, the
+ * longest file comes first, so that all processes end at about the same time.
  */
 export function inOrder(files: readonly string[]): string[] {
   const seconds = recordedSeconds();

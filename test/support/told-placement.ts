@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Placement } from '../../runtime/locator.ts';
 
-/** A placement in which a test says what this node serves; `ring` says that it changed. */
+/** A placement that a test sets; `ring` notifies the listeners of a change. */
 export function toldPlacement(assign: Placement['assign']) {
   const wakes = new Set<() => void>();
   const placement: Placement = {

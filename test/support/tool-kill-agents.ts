@@ -6,7 +6,8 @@ import { BUSYBOX } from './podman.ts';
 /** Where an agent's loop runs, and its commands with it (docs/explanation/inner-loop.md). */
 export type AgentPlace = 'node' | 'program' | 'container';
 
-/** An agent of ten tool calls. What its model says depends on the round and on what the last tool said, so an undisturbed run always ends the same way. */
+/** An agent of ten tool calls. Its model answers by the round and the last tool result, so an undisturbed run always ends
+ * the same way. */
 export interface ToolAgent {
   readonly name: string;
   readonly place: AgentPlace;
@@ -17,11 +18,11 @@ export interface ToolAgent {
   readonly tools: readonly string[];
 }
 
-/** Name of the MCP server whose tool notes each of its runs. */
+/** Name of the MCP server whose tool counts its runs. */
 export const COUNTER = 'counter';
-/** A run that needs a second one is found out, not failed. */
+/** Most iterations: a run that needs a second one completes, and the checks report it. */
 export const ITERATIONS = 2;
-/** Where commands note their runs, in the workspace: no tool of the agents writes there. */
+/** File in the workspace to which commands append a mark for each run; no tool of the agents writes there. */
 export const JOURNAL = 'journal';
 const BOOTSTRAP = join(import.meta.dirname, '../../effects/agents/bootstrap/bootstrap.sh');
 const MODEL_DELAY_MS = 25;
@@ -35,7 +36,7 @@ interface Call {
 
 const call = (name: string, args: Readonly<Record<string, Json>>): Call => ({ name, arguments: args });
 
-/** Notes its mark, takes its time, shows what the agent has done so far. */
+/** A command: appends its mark, sleeps, prints what the agent has done so far. */
 function command(mark: string, iteration: number): Call {
   const script = [
     `echo ${iteration}.${mark} >> ${JOURNAL}`,
@@ -70,11 +71,11 @@ function roundsOf(iteration: number, counts: boolean): readonly (readonly Call[]
 /** As a tool result shows it: JSON. */
 const shown = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** What an undisturbed run says in the end. */
+/** Output of an undisturbed run. */
 export const ALL_DONE = 'All ten calls were made.';
-/** What a run says that stopped at a call in doubt. */
-export const STOPPED = 'Stopped: nobody knows whether the last call was made.';
-/** What it says when it looked, and the edit that was in doubt had not been made. */
+/** Output of a run that stopped at a call in doubt. */
+export const STOPPED = 'Stopped: it is unknown whether the last call was made.';
+/** Output when it checked, and the edit in doubt had not been made. */
 export const NOT_EDITED = 'Stopped: the edit was in doubt, and was not made.';
 
 function rulesOf(agent: string, iteration: number, rounds: readonly (readonly Call[])[]): object[] {
@@ -129,7 +130,7 @@ function agentOf({ name, place, counts = false }: Shape): ToolAgent {
   };
 }
 
-/** Those of these names: in-node, gateway, mcp, docker. */
+/** The agents with these names: in-node, gateway, mcp, docker. */
 export function toolAgents(which: readonly string[]): readonly ToolAgent[] {
   const shapes: readonly Shape[] = [
     { name: 'in-node', place: 'node' },

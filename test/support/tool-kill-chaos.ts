@@ -24,7 +24,7 @@ export interface ToolKillOutcome {
   readonly killsInStartup: number;
   /** Runs of the MCP server's tool. */
   readonly counted: number;
-  /** What the actor store still holds of them when all have ended. */
+  /** Records of the runs that the actor store still has when all have ended. */
   readonly left: Left;
   /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
   readonly unfinished: readonly string[];
@@ -37,10 +37,10 @@ export interface ToolKillOutcome {
 /** A sweep of containers and mailboxes comes each minute. */
 const SWEEP_MS = 90_000;
 const ENDED_MS = 10_000;
-/** Of as many containers at a time as a busy machine bears. */
+/** For many containers at a time on a busy machine. */
 const SETTLE_MS = 180_000;
 
-/** Runs the agents again and again while their node is killed at random moments; answers what came of it. */
+/** Runs the agents again and again while their node is killed at random moments; returns the results. */
 export async function killToolAgents(
   surroundings: ToolKillSurroundings,
   options: ToolKillOptions,
@@ -66,7 +66,7 @@ async function killAll(
   await node.url;
   await clients.deploy();
   const unkilled = await Promise.all(agents.map((agent) => clients.run(agent)));
-  // Lives about as long as a run, so that the moments of the kills fall into all of it.
+  // The node lives about as long as a run takes, so that kills hit every part of a run.
   const longer = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs)) / USUAL_LIFE_MS;
   const random = new SeededRandom(options.seed);
   const { running } = clients;

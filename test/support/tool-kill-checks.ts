@@ -42,7 +42,7 @@ function brokenStream(run: ToolRunSeen): string[] {
   return fault === null ? [] : [`${nameOf(run)}: ${fault}`];
 }
 
-/** Completed in its first iteration; and unless a call was in doubt as an undisturbed one, event by event. */
+/** A run completed in its first iteration; unless a call was in doubt, its events are those of an undisturbed run. */
 function brokenEnd(run: ToolRunSeen, unkilled: ToolRunSeen | undefined): string[] {
   const { status, followed, key } = run;
   const what = nameOf(run);
@@ -62,13 +62,13 @@ function brokenEnd(run: ToolRunSeen, unkilled: ToolRunSeen | undefined): string[
   return calls === 10 ? [] : [`${what} executed ${calls} calls`];
 }
 
-/** The model of these agents stops at a call in doubt that it is told of last; after an edit it looks for itself. */
+/** The model stops when the last result is in doubt; after an edit in doubt it reads the file. */
 function expectedOutputs(doubts: readonly { readonly tool: string }[]): readonly string[] {
   if (doubts.some(({ tool }) => tool !== 'fs.edit')) return [STOPPED];
   return doubts.length > 0 ? [ALL_DONE, NOT_EDITED] : [ALL_DONE];
 }
 
-/** The chain holds, names each call once decided and once ended, and says in doubt of the same calls as the status. */
+/** The audit chain is valid, has one decision and one end for each call, and the same calls in doubt as the status. */
 function brokenAudit(run: ToolRunSeen): string[] {
   const { agent, records, verdict, status } = run;
   const what = nameOf(run);
@@ -106,7 +106,7 @@ function brokenAudit(run: ToolRunSeen): string[] {
   return broken;
 }
 
-/** No command ran twice; those that ended ran, and those that ran are known to have. */
+/** No command ran twice; each that ended ran, and each that ran is recorded. */
 function brokenCommands(run: ToolRunSeen): string[] {
   const { records, marks: ran } = run;
   const what = nameOf(run);
@@ -126,7 +126,7 @@ function brokenCommands(run: ToolRunSeen): string[] {
   ];
 }
 
-/** The MCP server is one for all: its tool ran as often as calls of it ended, and once more only for each in doubt. */
+/** The tool of the one MCP server ran once for each call that ended, and at most once for each call in doubt. */
 function brokenCounts({ unkilled, runs, counted: count }: ToolKillOutcome): string[] {
   const ends = [...unkilled, ...runs].flatMap(({ records }) => {
     const calls = new Set(

@@ -3,7 +3,7 @@ import type { ToolKillOutcome } from './tool-kill-chaos.ts';
 import { doubtsOf } from './tool-kill-checks.ts';
 import { counted } from './workflow-kill-marks.ts';
 
-/** Lines of figures: what ran, what was hit, what is in doubt. */
+/** Lines of figures: runs, kills that hit them, calls in doubt. */
 export function toolKillLines(outcome: ToolKillOutcome): string[] {
   const { unkilled, runs, recovery, killsInStartup, tookMs } = outcome;
   const hit = runs.filter(({ followed }) => followed.connections > 1).length;

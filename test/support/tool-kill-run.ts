@@ -9,14 +9,14 @@ import type { RecoveryTimes } from '../kill/recovery.ts';
 import type { ToolAgent } from './tool-kill-agents.ts';
 import type { ToolKillSurroundings } from './tool-kill-surroundings.ts';
 
-/** One execution from its start to its end as the outside saw it. */
+/** One execution from its start to its end, as its client saw it. */
 export interface ToolRunSeen {
   readonly agent: ToolAgent;
   readonly key: string;
   readonly id: string;
   readonly followed: Followed;
   readonly status: FinalStatus;
-  /** Its audit chain, and what a stranger with the public keys finds about it. */
+  /** Its audit chain, and the result of a verifier that has only the public keys. */
   readonly records: readonly AuditRecord[];
   readonly verdict: AuditVerdict;
   readonly startedAtMs: number;
@@ -29,9 +29,9 @@ const Jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 const AGAIN_MS = 20;
 const CLOSED_MS = 60_000;
 
-/** A client that starts agents and follows them to their end, however often the node dies. */
+/** A client that starts agents and follows them to their end across restarts of the node. */
 export class ToolRuns {
-  /** Ids of what runs now. */
+  /** Ids of the running executions. */
   readonly running = new Set<string>();
   readonly #surroundings: ToolKillSurroundings;
   readonly #recovery: RecoveryTimes;
@@ -68,7 +68,7 @@ export class ToolRuns {
     return { agent, key, id, followed, status, ...audit, startedAtMs, endedAtMs, marks };
   }
 
-  /** The chain once it is closed: what is recorded may come a moment behind the end of its execution. */
+  /** The chain once it is closed, which may be a moment after the end of its execution. */
   async #audit(id: string): Promise<Pick<ToolRunSeen, 'records' | 'verdict'>> {
     const { node } = this.#surroundings;
     const deadline = performance.now() + CLOSED_MS;
@@ -76,7 +76,7 @@ export class ToolRuns {
       const answer = await untilAnswered(node, `/v1/seal/sessions/${id}/audit`, {}, this.#signal, [404]);
       const { success, data } = AuditExport.safeParse(answer);
       if (success && data.records.at(-1)?.body.kind === 'closed') {
-        // Asked for behind the export: a node makes its key when it first signs.
+        // Read after the export: a node makes its key when it first signs.
         const keys = await untilAnswered(node, '/.well-known/jwks.json', {}, this.#signal);
         return { records: data.records, verdict: await verifyAudit(answer, Jwks.parse(keys)) };
       }

@@ -14,7 +14,7 @@ export interface ToolKillSurroundings extends NodeOnStores {
   readonly podman: TestPodman | null;
   /** Texts that are in the command line or environment of every process of the node. */
   readonly marks: readonly string[];
-  /** Marks that the commands of an execution left in its workspace, in order. */
+  /** Marks of the commands of an execution in its workspace, in order. */
   journalOf(executionId: string): Promise<string[]>;
   /** Runs of the MCP server's tool. */
   counted(): Promise<number>;
@@ -33,7 +33,7 @@ export async function openToolKillSurroundings(
     await openNodeOnStores(kind, {
       spec: async ({ directory, journal }) => ({
         observability: { logging: { level: 'warn' } },
-        // The same in every life, as where a person runs it: a program that outlives its node reaches the next one.
+        // A fixed port, as in production: a program that outlives its node reaches the next process of it.
         network: { internal: { port: await freePort() } },
         ...(podman === null
           ? {}

@@ -1,12 +1,12 @@
-/** A look may be a request to a busy node: the longer the wait, the longer the pauses. */
+/** A check may be a request to a busy node, so the pauses grow with the wait. */
 const SHORTEST_MS = 5;
 const LONGEST_MS = 150;
 const PART_OF_WAIT = 0.1;
-/** Beside other work a machine needs many times what it needs alone. Less than the 30 s after which a lost job is queued again. */
+/** Enough for a machine with other work; less than the 30 s after which a lost job is queued again. */
 const MOST_MS = 25_000;
 
 /**
- * Waits for a condition instead of a time. The time-out's error says what was waited for and what was last seen.
+ * Waits for a condition instead of a time. The error of the time-out names the condition and the last value.
  */
 export async function waitUntil<T>(
   what: string,
@@ -20,7 +20,7 @@ export async function waitUntil<T>(
     if (seen !== null && seen !== undefined && seen !== false) return seen;
     const now = performance.now();
     if (now > deadline) throw new Error(`waited ${timeoutMs} ms for: ${what}`);
-    // A short pause between looks, not a synchronisation: the condition decides.
+    // A pause between two checks; the condition decides.
     const pauseMs = Math.min(LONGEST_MS, Math.max(SHORTEST_MS, (now - begun) * PART_OF_WAIT));
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }

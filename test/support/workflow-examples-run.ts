@@ -14,8 +14,8 @@ export interface Answer {
 const ENDED = ['completed', 'failed', 'cancelled'];
 
 /**
- * Runs examples over REST as a user would. `url` is asked for at every call, so that a node may be another one by then;
- * what could not be sent is sent again under the same id until `patienceMs` are over.
+ * Runs examples over REST as a user would. It reads `url` before every call, since the node may have
+ * restarted, and repeats a failed request under the same id until `patienceMs` are over.
  */
 export class ExampleClient {
   readonly #url: () => string | Promise<string>;
@@ -44,7 +44,7 @@ export class ExampleClient {
         const text = await response.text();
         return response.status === 503 ? null : { status: response.status, body: objectOf(text) };
       } catch {
-        // No one listens at the moment.
+        // The node does not listen at the moment.
         return null;
       }
     };
@@ -79,12 +79,12 @@ export class ExampleClient {
     const signature = createHmac('sha256', WEBHOOK_SECRET).update(body).digest('hex');
     const headers = { ...start.headers, 'x-svc-signature': `sha256=${signature}`, 'x-idempotency-key': key };
     const answer = await this.call('POST', `/v1/webhooks/${start.source}`, { body, headers });
-    // Of a delivery that was sent again both statuses name the run.
+    // The answer to a repeated delivery names the same run.
     if (answer.status >= 300 && answer.status !== 409) expect(answer, 202);
     return String(answer.body.workflow_execution_id);
   }
 
-  /** The run when it has ended; approvals that come up are answered one by one, as long as there are answers. */
+  /** The run when it has ended; answers its approvals in turn from `answers`. */
   async end(id: string, answers: WorkflowExample['answers'] = []): Promise<Body> {
     const left = [...answers];
     const answered = new Set<string>();
@@ -111,7 +111,7 @@ export class ExampleClient {
     return own === undefined ? null : String(own.id);
   }
 
-  /** Sent twice after a crash, the second one is 409, and the first one stands. */
+  /** After a crash an answer may be sent twice: the second gets 409, and the first stands. */
   async answer(id: string, { verdict, text }: WorkflowExample['answers'][number]): Promise<void> {
     const body = verdict === 'approve' ? { feedback: text } : { reason: text };
     const { status } = await this.call('POST', `/v1/human-approvals/${id}/${verdict}`, { body });

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { scriptedModel } from './node-config.ts';
 
-/** Where the examples lie. */
+/** Folder of the examples. */
 export const EXAMPLES = join(import.meta.dirname, '..', '..', 'examples', 'workflows');
 
-/** What an example needs beside a node. */
+/** What an example needs besides a node. */
 export type Need = 'containers' | 'model';
 
 export type Start =
@@ -60,7 +60,7 @@ function example(
   return { name, needs, deploy: [...before, workflow(`${name}/workflow.yaml`)], start, answers };
 }
 
-/** Every example, as its header says that it is run. Outputs are the same each time, after `normalise`. */
+/** Every example, started as its header says. Outputs are the same each time, after `normalise`. */
 export const WORKFLOW_EXAMPLES: readonly WorkflowExample[] = [
   example('approval-gate', { answers: [{ verdict: 'approve', text: 'go ahead' }] }),
   example('batch-loop', {}),
@@ -84,7 +84,7 @@ export const WORKFLOW_EXAMPLES: readonly WorkflowExample[] = [
       agent(`refine-with-judges/agents/${name}.yaml`),
     ),
   }),
-  // Each run has a volume of its own that stays: delete the one that its output names.
+  // Each run keeps a volume of its own: delete the one that its output names.
   example('release', { needs: ['containers'], start: { by: 'run', input: { version: '1.0.0' } } }),
   example('retry-with-backoff', { needs: ['containers'] }),
 ];
@@ -92,7 +92,7 @@ export const WORKFLOW_EXAMPLES: readonly WorkflowExample[] = [
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
 /**
- * A blackboard (or output) without what differs between two runs of an example: ids become `<id 1>`, `<id 2>` in the
+ * A blackboard (or output) without the values that differ between two runs of an example: ids become `<id 1>`, `<id 2>` in the
  * order of their first appearance (so the same id stays the same), durations 0, times and ports a word.
  */
 export function normalise(value: unknown): unknown {

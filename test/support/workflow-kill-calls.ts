@@ -28,12 +28,12 @@ export type WorkflowLogged = z.output<typeof LogEvent>;
 const Log = z.object({ events: z.array(LogEvent), total: z.number() });
 const LOG_PAGE = 200;
 
-/** How a human answers. */
+/** The answer of a human. */
 export type HumanAnswer = { readonly approve: string } | { readonly reject: string };
 
 /**
- * A client of workflows that never minds the death of a node: each call is repeated until a node answers it, and a
- * repeat is harmless by its key or the id it names.
+ * A client of workflows that works across restarts of the node: it repeats each call until it is answered. A repeat is
+ * harmless, since the call has an idempotency key or names an id.
  */
 export class WorkflowCalls {
   readonly #node: Pick<NodeProcess, 'url'>;
@@ -54,7 +54,7 @@ export class WorkflowCalls {
     await this.#call('POST', '/v1/agents?force=true', { headers: type, body: manifest });
   }
 
-  /** Answers the execution id; `key` makes it one run however often it is asked. */
+  /** Returns the execution id; calls with the same `key` start one run. */
   async run(workflow: string, start: object, key: string): Promise<string> {
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
     const answer = await this.#call('POST', `/v1/workflows/${workflow}/run`, { headers, body: JSON.stringify(start) });
@@ -62,8 +62,7 @@ export class WorkflowCalls {
   }
 
   /**
-   * The same for a delivery of a webhook. That of an earlier try (409) names the same run, which may not have begun yet:
-   * resolves when it has.
+   * The same for a delivery of a webhook. The answer to a repeat (409) names the same run; resolves when the run has begun.
    */
   async deliver(source: string, body: string, headers: Readonly<Record<string, string>>, key: string): Promise<string> {
     const init = { headers: { ...headers, 'x-idempotency-key': key }, body };
@@ -77,7 +76,7 @@ export class WorkflowCalls {
     return id;
   }
 
-  /** Deliveries of the source start this workflow. */
+  /** Makes deliveries of the source start this workflow. */
   async route(source: string, workflow: string): Promise<void> {
     const headers = { 'content-type': 'application/json' };
     await this.#call('PUT', `/v1/stimuli/routes/${source}`, { headers, body: JSON.stringify({ workflow }) });
@@ -87,7 +86,7 @@ export class WorkflowCalls {
     return Execution.parse(await this.#call('GET', `/v1/workflows/executions/${executionId}`));
   }
 
-  /** One answer wins: a repeat that comes second (409) has been answered by the first. */
+  /** The first answer counts; a repeat gets 409. */
   async answer(approvalId: string, answer: HumanAnswer): Promise<void> {
     const [verb, body] =
       'approve' in answer ? ['approve', { feedback: answer.approve }] : ['reject', { reason: answer.reject }];
@@ -96,7 +95,7 @@ export class WorkflowCalls {
     await this.#call('POST', path, { headers, body: JSON.stringify(body) }, [404, 409]);
   }
 
-  /** A repeat finds it gone (404). */
+  /** A repeat gets 404. */
   async remove(executionId: string): Promise<void> {
     await this.#call('DELETE', `/v1/workflows/executions/${executionId}`, {}, [404]);
   }
@@ -111,13 +110,13 @@ export class WorkflowCalls {
     }
   }
 
-  /** Actors in memory of the node that answers. */
+  /** Number of active actors on the node. */
   async residents(): Promise<number> {
     const status = z.object({ node: z.object({ residents: z.number() }) });
     return status.parse(await this.#call('GET', '/v1/cluster/status')).node.residents;
   }
 
-  /** Runs of the tenant that have this status, as the list counts them. */
+  /** Number of runs with this status, from the list. */
   async count(status?: WorkflowSeen['status']): Promise<number> {
     const filter = status === undefined ? '' : `&status=${status}`;
     const answer = await this.#call('GET', `/v1/workflows/executions?limit=1${filter}`);

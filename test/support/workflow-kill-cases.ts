@@ -2,7 +2,7 @@ import type { JsonObject } from '../../runtime/json.ts';
 import { BUSYBOX } from './podman.ts';
 import type { HumanAnswer } from './workflow-kill-calls.ts';
 
-/** One workflow, how it is started, and what its humans say. */
+/** One workflow, its start, and the answers of its humans. */
 export interface WorkflowCase {
   readonly name: string;
   /** YAML, children before parents. */
@@ -17,9 +17,9 @@ export interface WorkflowCase {
         readonly body: string;
         readonly headers: Readonly<Record<string, string>>;
       };
-  /** In the order in which humans are asked. */
+  /** In the order of the approvals. */
   readonly answers: readonly HumanAnswer[];
-  /** What of a blackboard is the same in every run. */
+  /** The part of a blackboard that is the same in every run. */
   readonly normalise: (blackboard: JsonObject) => unknown;
 }
 
@@ -87,7 +87,7 @@ const FAMILY = `${head('kill-family')}spec:
 
 const plain = { agents: [], answers: [], start: { by: 'run', body: {} }, normalise: withoutChance } as const;
 
-/** Small workflows of every kind of wait, for harness and sample. */
+/** Small workflows with every kind of wait. */
 export const SMALL_CASES: readonly WorkflowCase[] = [
   {
     ...plain,
@@ -108,7 +108,7 @@ export const SMALL_CASES: readonly WorkflowCase[] = [
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
-/** A blackboard without what differs from run to run by its nature: ids, moments, durations. */
+/** A blackboard without values that differ from run to run: ids, times, durations. */
 export function withoutChance(blackboard: JsonObject): unknown {
   const text = JSON.stringify(blackboard, (key, value: unknown) => (key === 'duration_ms' ? 0 : value));
   return JSON.parse(text.replaceAll(UUID, 'ID').replaceAll(MOMENT, 'MOMENT'));

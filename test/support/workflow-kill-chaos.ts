@@ -28,7 +28,7 @@ export interface WorkflowKillOptions {
 
 /** What happened, for the checks and the figures. */
 export interface WorkflowKillOutcome {
-  /** By case: as it goes when no one kills anything. */
+  /** By case: a run without kills. */
   readonly unkilled: ReadonlyMap<string, RunSeen>;
   readonly runs: readonly RunSeen[];
   /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
@@ -36,9 +36,9 @@ export interface WorkflowKillOutcome {
   /** Unix ms. */
   readonly kills: readonly number[];
   readonly killsInStartup: number;
-  /** Lives that did not listen within 20 s. */
+  /** Starts after which the node did not listen within 20 s. */
   readonly slowStarts: number;
-  /** Kills that waited for a run that had been hit as often as it survives. */
+  /** Kills that were delayed because a command had been hit as often as it may be. */
   readonly waits: number;
   /** Starts of commands by `execution state`. */
   readonly commands: ReadonlyMap<string, number>;
@@ -51,17 +51,17 @@ export interface WorkflowKillOutcome {
   readonly tookMs: number;
 }
 
-/** Share of kills that come while the node starts: the second of two. */
+/** Share of kills that are followed by another one while the node starts. */
 const STARTUP_SHARE = 0.25;
 const STARTUP_MS = 1_500;
-/** Some lives are longer, so that runs get somewhere; the rest are no longer than a run. */
+/** Some pauses between kills are longer, so that runs make progress; the others are at most as long as a run. */
 const LONG_SHARE = 0.2;
 const LONG_LIFE = 2;
-/** Since the last kill; beyond it something hangs. */
+/** Time from the last kill within which all runs must end. */
 const SETTLE_MS = 120_000;
 const SWEEP_MS = 90_000;
 
-/** Runs the cases again and again while the node is killed at random moments of them; answers what came of it. */
+/** Runs the cases again and again while the node is killed at random moments; returns the results. */
 export async function killWorkflows(
   surroundings: WorkflowKillSurroundings,
   cases: readonly WorkflowCase[],
@@ -97,7 +97,7 @@ class WorkflowKills {
     node.spawn();
     await node.url;
     await this.#deploy();
-    // As many at a time as later, so that the moments of the kills fall into the runs.
+    // As many at a time as later, so that the kills hit the runs.
     const unkilled = (await this.#lanes(this.#cases)).flat();
     const longestMs = Math.max(...unkilled.map((run) => run.endedAtMs - run.startedAtMs));
     const { seen: runs } = await workUnderKills({
@@ -193,7 +193,7 @@ class WorkflowKills {
     late.unref();
   }
 
-  /** On a busy machine a start may take longer than anyone waits: such a life is ended like the others, and told. */
+  /** A node that does not listen in time on a busy machine is killed like the others, and counted. */
   async #listening(): Promise<boolean> {
     const { node } = this.#surroundings;
     try {
@@ -206,7 +206,7 @@ class WorkflowKills {
     }
   }
 
-  /** Lists lag behind: what counts is where they come to rest. */
+  /** Lists lag behind, so their final value counts. */
   async #listed(known: number): Promise<number> {
     const look = async () => (await this.#calls.count()) === known;
     await waitUntil('the list to know every run', look).catch(() => null);

@@ -47,7 +47,7 @@ const shape = ({ workflow_name, status, reason, current_state, blackboard }: Wor
   blackboard: of.normalise(blackboard),
 });
 
-/** Events are numbered without a gap, one ends the run, nothing is behind it. */
+/** Events are numbered without a gap, and only the last one ends the run. */
 function brokenLog({ end, log }: Execution): string[] {
   const gap = log.findIndex(({ sequence }, index) => sequence !== index + 1);
   const ends = log.filter(({ event_type }) => ENDS.has(event_type)).length;
@@ -55,7 +55,7 @@ function brokenLog({ end, log }: Execution): string[] {
   return sound ? [] : [`${nameOf(end)} has a log with a gap at ${gap} or ${ends} ends`];
 }
 
-/** `workflow state` whose commands note that they ran. */
+/** `workflow state` whose commands write to the journal. */
 function markedStates(unkilled: readonly Execution[], commands: ReadonlyMap<string, number>): ReadonlySet<string> {
   const states = unkilled.flatMap(({ end, log }) =>
     [...entries(log).keys()]
@@ -70,7 +70,7 @@ const entries = (log: readonly WorkflowLogged[]) => statesOf(log, 'WorkflowState
 const statesOf = (log: readonly WorkflowLogged[], type: string): Map<string, number> =>
   counted(log.filter(({ event_type }) => event_type === type).map(({ state_name }) => state_name ?? ''));
 
-/** A command ran once for each entry of its state, and once more only where the log says that it may have. */
+/** A command ran once for each entry of its state, and again only where the log says that it may have been repeated. */
 function brokenCommands(
   { end, log }: Execution,
   marked: ReadonlySet<string>,
@@ -88,7 +88,7 @@ function brokenCommands(
   });
 }
 
-/** As many containers were started as the log says, none silently; those that ended had been started. */
+/** The engine started as many containers as the log says; each that ended had been started. */
 function brokenContainers({ end, log }: Execution, startsOf: ReadonlyMap<string, number>): string[] {
   const said = log.filter(({ event_type }) => event_type === 'ContainerRunStarted').length;
   const completed = log.filter(({ event_type }) => event_type === 'ContainerRunCompleted').length;

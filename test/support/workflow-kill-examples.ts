@@ -19,7 +19,7 @@ import { openWorkflowKillSurroundings, type WorkflowKillSurroundings } from './w
 /** Every example of `examples/workflows` as a case. */
 export const exampleCases = (): Promise<WorkflowCase[]> => Promise.all(WORKFLOW_EXAMPLES.map(caseOf));
 
-/** The surroundings that these cases need. To make the images takes three seconds of processor time. */
+/** Surroundings with the images of these cases, which take three seconds of processor time to build. */
 export async function openExampleSurroundings(cases: readonly WorkflowCase[]): Promise<WorkflowKillSurroundings> {
   const setup = await openWorkflowKillSurroundings({ spec: EXAMPLE_SPEC, env: EXAMPLE_ENV });
   const texts = cases.flatMap(({ agents, manifests }) => [...agents, ...manifests]);

@@ -3,10 +3,10 @@ import { waitUntil } from './wait-until.ts';
 import type { WorkflowCalls, WorkflowLogged } from './workflow-kill-calls.ts';
 import { childrenIn } from './workflow-kill-run.ts';
 
-/** A run of which the killing knows how often one command of it may have been hit, and no less. */
+/** A run with an upper bound of how often kills have hit one command of it. */
 export interface KilledRun {
   readonly name: string;
-  /** Null until its start is answered: it may run all the same. */
+  /** Null until its start is answered; it may run before. */
   id: string | null;
   hits: number;
 }
@@ -15,37 +15,37 @@ const MOST = LIMITS.inDoubtRepeats;
 const MOVED_MS = 60_000;
 
 /**
- * A command is run again as often in a row as the product promises, and then its state fails (docs/guides/workflows.md): no
- * broken promise, but not the end of an unkilled run. So a kill that could be the one beyond waits until the command has
- * ended. All others come when they come.
+ * The product repeats an interrupted command a limited number of times, and then its state fails (docs/guides/workflows.md).
+ * Such a run keeps the promises, but ends otherwise than a run without kills. So a kill that might exceed the limit is
+ * delayed until the command has ended.
  */
 export class SparedRuns {
   readonly running = new Set<KilledRun>();
   readonly #calls: Pick<WorkflowCalls, 'log'>;
   #killedAt = 0;
-  /** Kills that waited for a command to end. */
+  /** Kills that were delayed until a command ended. */
   waits = 0;
 
   constructor(calls: Pick<WorkflowCalls, 'log'>) {
     this.#calls = calls;
   }
 
-  /** The node is dead: each run may have been in a command. */
+  /** Called after a kill: each run may have been in a command. */
   killed(): void {
     this.#killedAt = Date.now();
     for (const run of this.running) run.hits += 1;
   }
 
   /**
-   * Resolves when no command can be hit more often than it survives; true: the node has answered for that. One that
-   * listens is asked a kill ahead, so that the next may hit its start without being asked for.
+   * Resolves when a kill cannot exceed the limit of a command; true: the logs of the node were read for that. While it
+   * listens they are read one kill ahead, so that the next kill may hit its start.
    */
   async safe(listens: boolean): Promise<boolean> {
     const from = listens ? MOST - 1 : MOST;
     const hit = [...this.running].filter(({ hits, id }) => hits >= (id === null ? MOST : from));
     const waiting = await Promise.all(hit.map(async (run) => !(await this.#canBeHit(run))));
     if (waiting.includes(true)) this.waits += 1;
-    // No kill, so no hit, comes meanwhile.
+    // No kill happens meanwhile.
     for (const run of hit) {
       await waitUntil(`${run.name}, hit ${run.hits} times, to get further`, () => this.#canBeHit(run), MOVED_MS);
     }
@@ -58,7 +58,7 @@ export class SparedRuns {
     return run.hits < MOST || !this.running.has(run);
   }
 
-  /** The most of it and its children, by their logs. */
+  /** The maximum over the run and its children, by their logs. */
   async #hitsOf(id: string): Promise<number> {
     const log = await this.#calls.log(id);
     const below = await Promise.all(childrenIn(log).map((child) => this.#hitsOf(child)));
@@ -67,8 +67,8 @@ export class SparedRuns {
 }
 
 /**
- * Repeats of the command that runs now, and one that is to come where nothing was logged since the last kill. As many as
- * there may be where a child was started that its parent has not heard of.
+ * Repeats of the running command, plus one where nothing was logged since the last kill. The maximum where a child may
+ * have been started without an event of its parent.
  */
 export function hitsIn(log: readonly WorkflowLogged[], killedAt: number): number {
   const entered = log.findLastIndex(({ event_type }) => event_type === 'WorkflowStateEntered');

@@ -3,7 +3,7 @@ import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import type { TestPodman } from './podman.ts';
 
-/** Built-in commands run in the turn: they leave no mark in the world. */
+/** Built-in commands run in the turn, so they write no mark. */
 const BUILT_IN = new Set(['update_context', 'update_blackboard', 'finalize']);
 
 const Manifest = z.looseObject({
@@ -12,7 +12,7 @@ const Manifest = z.looseObject({
   }),
 });
 
-/** The manifest with one line more in every shell command: it notes execution and state in the journal first. */
+/** The manifest with a first line in every shell command that appends execution and state to the journal. */
 export function withMarks(manifest: string, journal: string): string {
   const document = parseDocument(manifest);
   const { states } = Manifest.parse(document.toJS()).spec;
@@ -30,7 +30,7 @@ export async function journalCounts(journal: string): Promise<ReadonlyMap<string
   return counted(lines);
 }
 
-/** A start of a container, as the engine itself remembers it. */
+/** A start of a container, from the events of the engine. */
 export interface ContainerStarted {
   readonly effectId: string;
   readonly executionId: string;
@@ -53,13 +53,13 @@ export async function containerStarts(podman: TestPodman, sinceMs: number): Prom
   });
 }
 
-/** Names of our containers that the engine still has, running or ended. */
+/** Names of the product's containers that the engine still has, running or ended. */
 export async function containersLeft(podman: TestPodman): Promise<string[]> {
   const found = await podman.docker.listContainers({ all: true, filters: { label: ['dev.svc.realm'] } });
   return found.map(({ Names, State }) => `${Names.join(' ')} (${State})`);
 }
 
-/** Command lines of processes, beside these ids, that have the text in their command line, environment or directory. */
+/** Command lines of the processes that have the text in their command line, environment or directory, without these ids. */
 export async function processesWith(text: string, beside: ReadonlySet<number>): Promise<string[]> {
   const found: string[] = [];
   for (const name of await readdir('/proc')) {

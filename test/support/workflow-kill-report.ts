@@ -6,7 +6,7 @@ import { executionsOf } from './workflow-kill-checks.ts';
 import { counted } from './workflow-kill-marks.ts';
 import type { RunSeen } from './workflow-kill-run.ts';
 
-/** Lines of figures: where the kills hit, how often a run was hit, what was said to be repeated. */
+/** Lines of figures: what the kills hit, how often a run was hit, what was repeated. */
 export function workflowKillLines(outcome: WorkflowKillOutcome): string[] {
   const { runs, kills, killsInStartup, slowStarts, waits, commands, containers, sweptAfterMs } = outcome;
   const hits = runs.flatMap((run) => executionsOf(run).flatMap(({ log }) => hitKinds(log, kills)));

@@ -5,18 +5,18 @@ import { hasEnded } from './workflow-kill-waiting.ts';
 
 const LOOK_MS = 50;
 
-/** A run from its start to its end as a client saw it, with those below it. */
+/** A run from its start to its end as a client saw it, with its children. */
 export interface RunSeen {
   readonly of: WorkflowCase;
   readonly end: WorkflowSeen;
   readonly log: readonly WorkflowLogged[];
-  /** All below it, children before grandchildren. */
+  /** All descendants, children before grandchildren. */
   readonly below: readonly { readonly end: WorkflowSeen; readonly log: readonly WorkflowLogged[] }[];
   readonly startedAtMs: number;
   readonly endedAtMs: number;
 }
 
-/** Starts one, answers for its humans, and follows it and its children to their end, however often the node dies. */
+/** Starts a run, answers its approvals, and follows it and its children to their end across restarts of the node. */
 export async function runCase(
   calls: WorkflowCalls,
   of: WorkflowCase,
@@ -44,7 +44,7 @@ export async function runCase(
 }
 
 async function followToEnd(calls: WorkflowCalls, id: string, { name, answers }: WorkflowCase): Promise<WorkflowSeen> {
-  // In the order in which they came up: one that is asked for again gets the same answer.
+  // In the order of the approvals; a repeated question gets the same answer.
   const asked: string[] = [];
   for (;;) {
     const seen = await calls.get(id);
@@ -60,7 +60,7 @@ async function followToEnd(calls: WorkflowCalls, id: string, { name, answers }: 
   }
 }
 
-/** Ids of those it triggered. */
+/** Ids of the runs that it triggered. */
 export const childrenIn = (log: readonly WorkflowLogged[]): string[] => [
   ...new Set(
     log

@@ -9,19 +9,19 @@ import { NodeProcess } from './node-process.ts';
 import { TestPodman } from './podman.ts';
 import { startRedis } from './redis.ts';
 
-/** All that outlives the node: Redis with `appendfsync always`, documents, a container engine, what commands noted. */
+/** A node, and what outlives its kills: Redis with `appendfsync always`, documents, a container engine, the journal. */
 export interface WorkflowKillSurroundings extends AsyncDisposable {
   readonly node: NodeProcess;
-  /** Where the actor store is, for looks while the node runs. */
+  /** Where the actor store is, to look into it while the node runs. */
   readonly location: Pick<StoreLocation, 'dataDir' | 'redis'>;
   readonly podman: TestPodman;
   readonly directory: string;
-  /** Where commands note that they ran. */
+  /** File to which commands append a line when they run. */
   readonly journal: string;
   readonly startedAtMs: number;
 }
 
-/** `spec`: blocks of the node's configuration beside these, such as a scripted model; `env`: its environment. */
+/** `spec`: further blocks of the node's configuration, such as a scripted model; `env`: its environment. */
 export async function openWorkflowKillSurroundings({
   spec = {},
   env = {},

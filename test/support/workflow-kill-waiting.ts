@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { waitUntil } from './wait-until.ts';
 import type { WorkflowCalls, WorkflowSeen } from './workflow-kill-calls.ts';
 
-/** One state that asks a human, one that ends: what a run that waits is made of, and nothing else. */
+/** The smallest workflow that waits: one state that asks a human, one that ends. */
 export const WAITING_WORKFLOW = `apiVersion: svc.dev/v1
 kind: Workflow
 metadata: { name: waits-for-a-human, version: 1.0.0 }
@@ -22,7 +22,7 @@ export interface Waiting {
   readonly approvalId: string;
 }
 
-/** Starts so many runs and resolves when each waits for its human. */
+/** Starts this many runs; resolves when each waits for its human. */
 export async function startWaiting(calls: WorkflowCalls, count: number, atATime = 32): Promise<Waiting[]> {
   return inLanes(count, atATime, async (index) => {
     const id = await calls.run('waits-for-a-human', { input: { who: `number ${index}` } }, randomUUID());
@@ -41,7 +41,7 @@ export async function startWaiting(calls: WorkflowCalls, count: number, atATime 
 export const hasEnded = ({ status }: WorkflowSeen): boolean =>
   status !== 'running' && status !== 'waiting_for_human_input';
 
-/** Ends of the runs, in their order. */
+/** Ends of the runs, in the order of the runs. */
 export function endsOf(calls: WorkflowCalls, runs: readonly Waiting[], atATime = 32): Promise<WorkflowSeen[]> {
   return inLanes(runs.length, atATime, (index) => {
     const id = runs[index]?.id ?? '';

@@ -1,5 +1,5 @@
 /**
- * Stands for a transport in a process of its own: it has a client of the fleet and nothing else, and is killed too.
+ * Stands for a transport in a process of its own: it has only a client of the fleet, and tests kill it too.
  * Argument: `AdapterOptions` as JSON. Calls come over its control endpoint.
  */
 import { z } from 'zod';
@@ -61,7 +61,7 @@ const control = await startControlServer({
     const { address, after } = Look.parse(body);
     return client.events(addressIn(address), after, 1_000);
   },
-  // Asks of its own, so many at a time over the actors in turn; answers how many were answered.
+  // Sends asks to the actors in turn, this many at a time; returns how many were answered.
   'POST /load': async (body) => {
     const { addresses, type, payload, forMs, inFlight } = Load.parse(body);
     const known = addresses.map(addressIn);

@@ -18,15 +18,15 @@ import { nodeConfig } from './node-config.ts';
 import { storeLeases } from './store-leases.ts';
 
 export interface ClusterOptions {
-  /** Nodes that the cluster has; those of `startCluster` are started, others wait for `start`. */
+  /** Number of nodes; `started` of them run at first, the others after `start`. */
   readonly nodes: number;
-  /** How many of them are started at once. Default: all. */
+  /** How many nodes run at first. Default: all. */
   readonly started?: number;
   /** Processes that only call. Default 1. */
   readonly adapters?: number;
-  /** Laid over `spec` of every node's configuration. */
+  /** Overrides of `spec` in every node's configuration. */
   readonly config?: Readonly<Record<string, object>>;
-  /** By node index; none: no tags. */
+  /** Tags by index of the node. Default: none. */
   readonly tags?: readonly (readonly string[])[];
   readonly appendfsync?: 'always' | 'everysec';
   /** Module with the actors and effects of the nodes. */
@@ -56,7 +56,7 @@ interface Member {
 export const PARTITIONS = 32;
 
 /**
- * A fleet of real processes on a real Redis and a real MongoDB-wire server, with verbs for what happens to fleets.
+ * A fleet of real processes on a real Redis and a real MongoDB-wire server, with methods for the faults of fleets.
  * Each process has its own data directory and its own link to Redis. All of it ends with the test process.
  */
 export class Cluster {
@@ -106,14 +106,14 @@ export class Cluster {
     return this.#members.map(({ process }) => process).filter((one) => one.isRunning);
   }
 
-  /** Starts a node and waits until it answers. */
+  /** Starts a node and waits until it serves. */
   async start(who: Who): Promise<void> {
     const node = this.node(who);
     node.spawn();
     await node.ready;
   }
 
-  /** SIGTERM: it ends in order. */
+  /** SIGTERM; resolves when the node is gone. */
   stop(who: Who): Promise<void> {
     return this.node(who).stop();
   }
@@ -168,7 +168,7 @@ export class Cluster {
     this.#guard.watch(this.redis.pid);
   }
 
-  /** An adapter, for faults of its own. */
+  /** The process of an adapter, so that a test can kill it. */
   adapter(index: number): FleetProcess {
     return at(this.#adapters, index, 'adapter').process;
   }
@@ -179,7 +179,7 @@ export class Cluster {
     await adapter.ready;
   }
 
-  /** What a node holds and did; null when it does not answer. */
+  /** What a node owns and has done; null when it does not answer. */
   local(who: Who, limitMs = 2_000): Promise<LocalFigures | null> {
     return this.#get(who, '/local', limitMs).then((value) => (value === null ? null : LocalFigures.parse(value)));
   }
@@ -207,7 +207,7 @@ export class Cluster {
     );
   }
 
-  /** How often a node brought each actor into memory; null when it does not answer. */
+  /** How often a node activated each actor; null when it does not answer. */
   async loads(who: Who): Promise<ReadonlyMap<string, number> | null> {
     const value = await this.#get(who, '/loads', 5_000);
     if (typeof value !== 'object' || value === null) return null;
@@ -223,7 +223,7 @@ export class Cluster {
     return this.explained(waitUntil(why, condition, timeoutMs));
   }
 
-  /** Adds seed and logs to the error of what fails. */
+  /** Runs the function; adds the seed and the logs to its error. */
   async explained<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -240,7 +240,7 @@ export class Cluster {
       .join('\n');
   }
 
-  /** What is still under way although the faults have stopped, a sentence each; `ended`: ids of runs that have ended. */
+  /** What is still under way after the faults have stopped, a sentence each; `ended`: ids of runs that have ended. */
   async livenessBroken(ended: readonly string[] = []): Promise<string[]> {
     const url = (await this.running[0]?.ready)?.rest;
     if (url === undefined || url === null) return ['no node runs: nothing was looked at'];
@@ -354,7 +354,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const adapters = await Promise.all(count(options.adapters ?? 1).map(makeAdapter));
   const cluster = new Cluster({ seed, directory, redis, mongo, guard, members, adapters });
   try {
-    // The first node fixes the partition counts before anyone else looks.
+    // The first node fixes the number of partitions before the others start.
     const started = options.started ?? options.nodes;
     if (started > 0) await cluster.start(0);
     for (const index of count(started).slice(1)) cluster.node(index).spawn();

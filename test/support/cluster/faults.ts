@@ -10,7 +10,7 @@ const START_AGAIN_MS = 100;
 export class Faults {
   readonly #cluster: Cluster;
   readonly #struck = new Set<number>();
-  /** Starts that ended early since a store was down, and were done again as a supervisor does. */
+  /** Starts that failed because a store was down, and were repeated as a supervisor repeats them. */
   startsRepeated = 0;
 
   constructor(cluster: Cluster) {
@@ -70,7 +70,7 @@ export class Faults {
     };
   }
 
-  /** A process that cannot reach its stores ends with an error: what starts it starts it again. */
+  /** A process that cannot reach its stores ends with an error, and its supervisor starts it again. */
   async #supervise(start: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -83,7 +83,7 @@ export class Faults {
     }
   }
 
-  /** Another node than those struck now, by chance; none: nothing happens this time. */
+  /** A random node that has no fault now; undefined when there is none. */
   #onNode(name: string, everyMs: number, strike: (index: number, random: () => number) => Promise<string>): Fault {
     return {
       name,
@@ -92,7 +92,7 @@ export class Faults {
         const { names } = this.#cluster;
         const free = names.map((_, index) => index).filter((one) => !this.#struck.has(one));
         const index = free.filter((one) => this.#cluster.node(one).isRunning)[Math.floor(random() * free.length)];
-        if (index === undefined) return 'nobody';
+        if (index === undefined) return 'no node';
         this.#struck.add(index);
         try {
           return `${names[index]} ${await strike(index, random)}`;

@@ -21,7 +21,7 @@ export class Refused extends Error {
   }
 }
 
-/** No one answered in the time given: the call may have been done, or may still be. */
+/** No answer in time: the call may have been executed, or may still be. */
 export class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }
@@ -39,13 +39,12 @@ const TRY_MS = 5_000;
 const AGAIN_MS = 20;
 
 /**
- * What a careful client of the fleet does: it repeats a call with the same message id until it is answered, over
- * whichever adapter lives.
+ * A client of the fleet that repeats a call with the same message id, over any adapter that runs, until it is answered.
  */
 export class FleetClient {
   readonly #adapters: readonly FleetProcess[];
   #turn = 0;
-  /** Tries beyond the first of their call. */
+  /** Repeated calls. */
   repeats = 0;
 
   constructor(adapters: readonly FleetProcess[]) {
@@ -66,7 +65,7 @@ export class FleetClient {
     return snapshot === null ? null : z.object({ state: shape }).parse(snapshot).state;
   }
 
-  /** The snapshot as the adapter reads it, for messages that explain what hangs. */
+  /** The actor's snapshot, for error messages. */
   read(address: Address, call: FleetCall = {}): Promise<Json> {
     return this.#untilAnswered('/read', address, {}, call);
   }
@@ -76,7 +75,7 @@ export class FleetClient {
     await this.#untilAnswered('/end', address, {}, call);
   }
 
-  /** Every adapter asks by itself, `inFlight` at a time; how many asks were answered. Fails when an adapter does. */
+  /** Each adapter sends asks, `inFlight` at a time; returns how many were answered. Fails when an adapter fails. */
   async load(
     addresses: readonly Address[],
     type: string,
@@ -117,12 +116,12 @@ export class FleetClient {
       const answer = await this.#try(path, { address, messageId, timeoutMs, ...body }, timeoutMs);
       if (answer !== null && 'value' in answer) return answer.value;
       if (answer !== null && answer.error.kind !== 'retry') throw new Refused(answer.error.code, answer.error.message);
-      // A client's own pause before it comes back.
+      // The pause of a client before it tries again.
       await pause(AGAIN_MS);
     }
   }
 
-  /** Null: the adapter is gone, frozen, or was killed in the middle. */
+  /** Null: the adapter ended, is frozen, or was killed during the call. */
   async #try(path: string, body: object, timeoutMs: number): Promise<z.infer<typeof Answer> | null> {
     this.#turn += 1;
     const running = this.#adapters.filter((one) => one.isRunning && !one.isFrozen);

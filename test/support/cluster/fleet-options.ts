@@ -1,17 +1,17 @@
 import { z } from 'zod';
 
-/** What a node's process is started with. */
+/** Options of a node's process. */
 export interface FleetNodeOptions {
   /** Path of its `NodeConfig` document. */
   readonly configFile: string;
   /** URL of the module of the workload. */
   readonly workload: string;
-  /** Share of store calls whose answer is lost on purpose, 0 to 1. */
+  /** Share of store calls whose answer is dropped, 0 to 1. */
   readonly ambiguity: number;
   readonly seed: number;
 }
 
-/** What an adapter's process is started with. */
+/** Options of an adapter's process. */
 export interface AdapterOptions {
   readonly dataDir: string;
   readonly redis: string;

@@ -54,7 +54,7 @@ export class FleetProcess extends ChildProgram<ReadyLine> {
     this.note(`-- life ${life}, pid ${pid}\n`);
   }
 
-  /** It ended although no verb asked for it: a process under test never does. */
+  /** It ended although the test did not end it. */
   get hasCrashed(): boolean {
     return this.child !== null && !this.isRunning && !this.#isEnding;
   }

@@ -33,7 +33,7 @@ export class Guard {
     this.#shell.stdin?.write(`+ ${pid}\n`);
   }
 
-  /** It has ended: its pid may be another's soon. */
+  /** It has ended: another process may get its pid. */
   forget(pid: number): void {
     this.#shell.stdin?.write(`- ${pid}\n`);
   }

@@ -1,24 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { seeded } from '../faulty-store.ts';
 
-/** One kind of fault and how often it comes. */
+/** One kind of fault and how often it is injected. */
 export interface Fault {
   readonly name: string;
-  /** Mean time between two of its strikes, ms; each waits half to one and a half of it. */
+  /** Mean time between two injections, ms; each pause is half to one and a half of it. */
   readonly everyMs: number;
-  /** Does it and undoes it; answers what was done, for the report. `random` is in [0, 1). */
+  /** Injects the fault and removes it; returns what was done, for the report. `random` is in [0, 1). */
   strike(random: () => number): Promise<string>;
 }
 
 export interface Struck {
-  /** Since the nemesis began. */
+  /** Since the start of the nemesis. */
   readonly atMs: number;
   readonly fault: string;
   readonly what: string;
   readonly tookMs: number;
 }
 
-/** Lets faults strike at seeded times until it is ended; the same seed gives the same plan of waits and choices. */
+/** Injects faults at random times until it is ended; the same seed gives the same times and choices. */
 export class Nemesis {
   readonly seed: number;
   readonly struck: Struck[] = [];
@@ -31,11 +31,11 @@ export class Nemesis {
     this.#loops = Promise.all(plan.map((fault, index) => this.#loop(fault, seeded(seed + index * 7_919)))).then(
       () => {},
     );
-    // Told by `end`; until then the run goes on with the other faults.
+    // `end` throws it; until then the run goes on with the other faults.
     this.#loops.catch(() => {});
   }
 
-  /** No faults from here on; resolves when those that were under way are undone. Rejects when one of them failed. */
+  /** Injects no more faults; resolves when the current ones are removed. Rejects when one of them failed. */
   async end(): Promise<readonly Struck[]> {
     this.#ending.abort();
     await this.#loops;
@@ -52,7 +52,7 @@ export class Nemesis {
   async #loop(fault: Fault, random: () => number): Promise<void> {
     const { signal } = this.#ending;
     for (let tookMs = 0; ; ) {
-      // From strike to strike: what the last one took counts.
+      // From start to start: the time that the last one took counts.
       const waitMs = Math.max(1, fault.everyMs * (0.5 + random()) - tookMs);
       await pause(waitMs, undefined, { signal }).catch(() => {});
       if (signal.aborted) return;

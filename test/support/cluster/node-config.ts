@@ -5,13 +5,13 @@ interface NodeConfigParts {
   readonly mongodb: string;
   readonly partitions: number;
   readonly tags: readonly string[];
-  /** False: the address it tells others leads nowhere, so that they can only go by its lease. */
+  /** False: the node advertises an address where it does not listen, so the others know only its lease. */
   readonly watched: boolean;
-  /** Laid over the sections of `spec`, one level deep. */
+  /** Overrides of the sections of `spec`, one level deep. */
   readonly over: Readonly<Record<string, object>>;
 }
 
-/** Nodes with an even number, and those without one. */
+/** Nodes whose number is even, or that have none, share logs. */
 const sharesLog = (node: string): boolean => Number(/\d+$/.exec(node)?.[0] ?? 0) % 2 === 0;
 
 /** A node's `NodeConfig` document on free loopback ports. */
@@ -22,7 +22,7 @@ export function nodeConfig(parts: NodeConfigParts): object {
     network: { bind: '127.0.0.1', port: 0, grpc_port: 0, internal: { port: 0, grpc_port: 0 } },
     cluster: { cluster_grpc_port: 0, ...(watched ? {} : { advertise_host: '127.0.0.2' }) },
     stores: { data_dir: dataDir, redis, mongodb },
-    // Nodes of both kinds are in each fleet: what one leaves the other reads.
+    // Each fleet has nodes of both kinds: each reads what the other has written.
     kernel: { partitions, shared_logs: sharesLog(node) },
     observability: { logging: { level: 'warn' } },
   };

@@ -8,7 +8,7 @@ import { seeded } from '../faulty-store.ts';
 /** The commits of one lease in one partition, as long as no other lease of this process was used: Unix ms, the store's. */
 export interface CommitSpan {
   readonly partition: Partition;
-  /** Its own, or one that it shares. */
+  /** Of the partition, or the shared log. */
   readonly log: Log;
   readonly epoch: number;
   readonly from: number;
@@ -16,23 +16,23 @@ export interface CommitSpan {
   commits: number;
 }
 
-/** What this process did to the store since it started. */
+/** Calls of this process to the store since its start. */
 export interface StoreSeen {
   /** Commits the store took. */
   readonly committed: number;
   /** Commits the store refused: lease, grant or cursor was not the expected one. */
   readonly fenced: number;
-  /** Answers thrown away after the store had done its work. */
+  /** Answers dropped after the store had executed the call. */
   readonly ambiguous: number;
   /** When it committed under which lease, in the order in which it used them. */
   readonly spans: readonly CommitSpan[];
-  /** How often an actor was brought into memory, by address. */
+  /** Activations by address. */
   readonly loads: Readonly<Record<Address, number>>;
 }
 
 /**
- * Watches the Redis adapter of this process from outside of the product: counts, and with `ambiguity` (0 to 1) makes
- * that share of commits and appends fail with `unavailable` after they happened, as a lost answer does.
+ * Patches the Redis adapter of this process: it counts calls and makes the share `ambiguity` (0 to 1) of commits and
+ * appends fail with `unavailable` after they were executed, as a lost answer does.
  */
 export function observeStore(ambiguity: number, seed: number): () => StoreSeen {
   const random = seeded(seed);

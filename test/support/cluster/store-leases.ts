@@ -8,7 +8,7 @@ export interface StoreLease {
 }
 
 /**
- * Who holds which partition by the store itself: what a node believes is not asked. Leases that ran out are left out;
+ * Owners of the partitions as the store has them, without asking a node. Only leases that have not expired;
  * empty while Redis does not answer.
  */
 export async function storeLeases(port: number, partitions: readonly Partition[]): Promise<Map<Partition, StoreLease>> {
@@ -22,7 +22,7 @@ export async function storeLeases(port: number, partitions: readonly Partition[]
       partitions.map(async (partition) => {
         const [own, until, epoch, shared] = await redis.hmget(keys.of(partition).meta, 'node', 'until', 'epoch', 'log');
         const log = (shared ?? '').split('\n')[0] ?? '';
-        // While it shares a log, its lease holds as long as the log's.
+        // While a partition shares a log, its lease ends with the log's.
         const [node, holds] =
           isLog(log) && isSharedLog(log) ? await redis.hmget(keys.of(log).meta, 'node', 'until') : [own, until];
         return { partition, node: node ?? '', until: Number(holds), epoch: Number(epoch) };

@@ -1,7 +1,7 @@
 import type { ActorDefinition } from '../../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../../runtime/effect.ts';
 
-/** What a module of a workload exports: the actors and effects that its nodes have beside the product's own. */
+/** Exports of a workload's module: actors and effects of its nodes beside the product's own. */
 export interface Workload {
   readonly actors: readonly ActorDefinition[];
   readonly effects: readonly EffectHandler[];
