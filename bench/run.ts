@@ -32,6 +32,7 @@ import { runsPage } from './suites/runs-page.ts';
 import { seal } from './suites/seal.ts';
 import { search } from './suites/search.ts';
 import { tracePage } from './suites/trace-page.ts';
+import { unread } from './suites/unread.ts';
 import { followers, waiters } from './suites/waiters.ts';
 import { waitingWorkflows } from './suites/waiting-workflows.ts';
 import { workflows } from './suites/workflows.ts';
@@ -63,6 +64,7 @@ const SUITES: Readonly<Record<string, (plan: Plan) => Promise<Section>>> = {
   seal,
   search,
   'trace-page': tracePage,
+  unread,
   waiters,
   workflows,
   'waiting-workflows': waitingWorkflows,
