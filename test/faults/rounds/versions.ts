@@ -61,10 +61,20 @@ interface Shared {
   contracted(): Promise<void>;
 }
 
+interface Older {
+  /** The file that starts it. */
+  readonly main: string;
+  /** What it says about a store of the newer version. */
+  readonly refusal: RegExp;
+}
+
+const BY_NAME = /has format \d+, written by svc \S+, and this is svc \S+, which reads/;
+const OF_FORMAT_1 = /the data file has version \d+, this program reads version 1|An internal error occurred/;
+
 class VersionRound {
   readonly #shared: Shared;
   readonly #journal: Journal;
-  readonly #oldMain: string;
+  readonly #older: Older;
   readonly #random: () => number;
   readonly #signal = AbortSignal.timeout(ROUND_MS);
   readonly #started = new Map<string, 'steps' | 'gate'>();
@@ -73,10 +83,10 @@ class VersionRound {
   lost = 0;
   nodesEnded = 0;
 
-  constructor(shared: Shared, journal: Journal, oldMain: string, seed: number) {
+  constructor(shared: Shared, journal: Journal, older: Older, seed: number) {
     this.#shared = shared;
     this.#journal = journal;
-    this.#oldMain = oldMain;
+    this.#older = older;
     this.#random = seeded(seed);
   }
 
@@ -132,7 +142,7 @@ class VersionRound {
   #node(name: string, isOld: boolean): NodeProcess {
     // The older versions have no sandbox, and refuse the setting that lets commands out of it.
     const args = [...this.#shared.argsOf(name), ...(isOld ? [] : ['--config', this.#journal.config])];
-    const node = new NodeProcess(args, {}, 'pipe', isOld ? this.#oldMain : undefined);
+    const node = new NodeProcess(args, {}, 'pipe', isOld ? this.#older.main : undefined);
     this.#nodes.push(node);
     return node;
   }
@@ -174,6 +184,9 @@ class VersionRound {
     if (said === null || back.exitCode !== 1) {
       this.lost += 1;
       this.notes.push(`the older version came up over the format of the newer one: ${said}`);
+    } else if (!this.#older.refusal.test(said)) {
+      this.lost += 1;
+      this.notes.push(`the older version does not say why it ends: ${said}`);
     }
     await back.kill();
   }
@@ -218,14 +231,21 @@ export const versions: FaultCase = {
 };
 
 export async function openVersions(kind: StoreKind, commits: readonly string[]): Promise<FaultStores> {
-  const mains = await Promise.all(commits.map(mainOfVersion));
+  const olders = await Promise.all(
+    commits.map(async (commit) => ({
+      main: await mainOfVersion(commit),
+      // Programs of format 1 know no note of formats.
+      refusal: commit === FORMAT_1 ? OF_FORMAT_1 : BY_NAME,
+    })),
+  );
   const stores = await openStoresOf(kind);
   return {
     async round(seed) {
-      const oldMain = mains[seed % mains.length] ?? '';
+      const older = olders[seed % olders.length];
+      if (older === undefined) throw new Error('no older version is given');
       const directory = await mkdtemp(join(tmpdir(), 'svc-versions-'));
       const journal = await makeJournal(directory);
-      const round = new VersionRound(await stores.fresh(directory), journal, oldMain, seed);
+      const round = new VersionRound(await stores.fresh(directory), journal, older, seed);
       try {
         return await round.run(kind === 'redis');
       } finally {
