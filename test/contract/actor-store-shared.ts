@@ -386,7 +386,7 @@ export function sharedLogs(make: MakeStore): void {
         const calm = driver.disturb();
         try {
           const done = { joins: 0, resumed: 0 };
-          for (let seed = 1; seed <= HISTORIES; seed += 1) await sharedLogHistory(driver, seed, done);
+          for (let seed = 1; seed <= HISTORIES; seed += 1) await sharedLogHistory(driver, seed, { done });
           assert.ok(done.joins >= HISTORIES && done.resumed >= HISTORIES, JSON.stringify(done));
         } finally {
           await calm();

@@ -1,78 +1,172 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { Lease } from '../../runtime/actor-store.ts';
-import type { Partition, SharedLog } from '../../runtime/address.ts';
+import type { ActorStore, Lease } from '../../runtime/actor-store.ts';
+import { type Address, addressOf, type Partition, type SharedLog } from '../../runtime/address.ts';
 import type { MailboxEntry } from '../../runtime/message.ts';
 import { seeded } from '../support/faulty-store.ts';
 import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogDriver, TTL_MS } from './shared-log-driver.ts';
 import { at, commitOf, eventually, type StoreDriver } from './store-under-test.ts';
 
-/** Senders append one behind the other while the partitions change hands between nodes, die and are adopted. */
-export async function sharedLogHistory(
-  driver: StoreDriver,
-  seed: number,
-  done: { joins: number; resumed: number },
-): Promise<void> {
+/** A store that can lose what was written after a moment. */
+export interface Rollback {
+  /** What the store has now is what it has after `goBack`. */
+  mark(): Promise<void>;
+  goBack(): Promise<void>;
+}
+
+interface Options {
+  /** Counts what happened, over all histories. */
+  readonly done: { joins: number; resumed: number };
+  /** The store goes back once, from one random step to another. */
+  readonly rollback?: Rollback;
+  /** Ends all faults; late copies have arrived when it resolves. */
+  readonly calm?: () => Promise<void>;
+}
+
+const STEPS = 30;
+
+/**
+ * Senders append one behind the other while the partitions change hands between nodes, die and are adopted. Each message that the
+ * store had to keep is handled once, those of a sender in order, and no log stays unread.
+ */
+export async function sharedLogHistory(driver: StoreDriver, seed: number, options: Options): Promise<void> {
+  const { done, rollback, calm } = options;
   const random = seeded(seed);
   const pick = (below: number): number => Math.floor(random() * below);
   const partitions = await driver.partitionsOfOneTag(3);
-  const handled = new Map<string, number[]>();
   const nodes: Reader[] = [];
   for (const name of ['node-a', 'node-b'])
-    nodes.push(new Reader(driver, `${name}-${seed}`, { nodes, partitions, handled, random }));
-  const senders = await Promise.all(
-    partitions.flatMap((partition, n) =>
-      [0, 1].map(async (m) => ({ partition, name: `${n}.${m}`, to: driver.address(), store: await driver.another() })),
-    ),
-  );
-  const sent = new Map<string, number>();
-  const send = async ({ partition, name, to, store }: (typeof senders)[number], count: number): Promise<void> => {
-    for (let more = count; more > 0; more -= 1) {
-      const n = (sent.get(name) ?? 0) + 1;
-      const body = `${name} ${n}`;
-      const delivery = n % 3 === 0 ? { id: randomUUID(), to, body } : fresh(to, body);
-      const [outcome] = await store.append(partition, [delivery], BOUND);
-      assert.equal(outcome?.kind, 'accepted', body);
-      sent.set(name, n);
+    nodes.push(new Reader(driver, `${name}-${seed}`, { nodes, partitions, random }));
+  const senders = await sendersTo(driver, partitions, seed);
+  const marked = rollback === undefined ? STEPS : pick(STEPS - 4);
+  const back = marked + 1 + pick(STEPS - 1 - marked);
+  let kept: number[] = [];
+  for (let step = 0; step < STEPS; step += 1) {
+    if (step === marked) {
+      await rollback?.mark();
+      kept = senders.map(({ sent }) => sent.length);
     }
-  };
-  for (let step = 0; step < 30; step += 1) {
+    if (step === back) {
+      await rollback?.goBack();
+      for (const [n, sender] of senders.entries()) await sender.startAnew(at(kept, n));
+    }
     // So few that a node can read all of them: only then its partitions share a log.
-    const sending = senders.map((sender) => send(sender, random() < 0.4 ? 1 + pick(3) : 0));
-    const node = at(nodes, pick(2));
-    const dice = random();
-    if (dice < 0.3) await node.take(pick(3));
-    else if (dice < 0.55) await node.share();
-    else if (dice < 0.63) await node.handOver();
-    else if (dice < 0.7) node.die();
-    else await node.read();
+    const sending = senders.map((sender) => sender.send(random() < 0.4 ? 1 + pick(3) : 0));
+    await at(nodes, pick(2)).act(random(), pick(3));
     await Promise.all(sending);
   }
-  const [last] = nodes;
-  assert.ok(last);
   for (const node of nodes) node.die();
-  await eventually(`history ${seed}: everything is read`, async () => {
-    for (const n of partitions.keys()) await last.take(n);
-    await last.read();
-    return [...sent].every(([name, count]) => handled.get(name)?.length === count);
-  });
-  for (const [name, numbers] of handled) {
-    const inOrder = numbers.map((_, index) => index + 1);
-    assert.deepEqual(numbers, inOrder, `history ${seed}: sender ${name}`);
-  }
-  for (const { store } of senders) if (store !== driver.store) await store.close();
+  await calm?.();
+  await everythingIsRead(`history ${seed}`, { driver, last: at(nodes, 0), partitions, senders });
+  for (const sender of senders) await sender.close();
   for (const { joins, resumed } of nodes) {
     done.joins += joins;
     done.resumed += resumed;
   }
 }
 
+/** Two of each partition, each with a connection of its own. */
+function sendersTo(driver: StoreDriver, partitions: readonly Partition[], seed: number): Promise<Sender[]> {
+  return Promise.all(
+    partitions.flatMap((partition, n) =>
+      [0, 1].map(async (m) => new Sender(driver, await driver.another(), partition, `${seed}.${n}.${m}`)),
+    ),
+  );
+}
+
+/** One client, which sends numbered messages to one actor. */
+class Sender {
+  readonly name: string;
+  /** Messages that the store has to keep. */
+  sent: number[] = [];
+  readonly #driver: StoreDriver;
+  #store: ActorStore;
+  readonly #partition: Partition;
+  readonly #to: Address;
+  #last = 0;
+
+  constructor(driver: StoreDriver, store: ActorStore, partition: Partition, name: string) {
+    this.name = name;
+    this.#driver = driver;
+    this.#store = store;
+    this.#partition = partition;
+    this.#to = driver.address();
+  }
+
+  async send(count: number): Promise<void> {
+    for (let more = count; more > 0; more -= 1) {
+      const n = this.#last + 1;
+      this.#last = n;
+      const body = `${this.name} ${n}`;
+      const delivery = n % 3 === 0 ? { id: randomUUID(), to: this.#to, body } : fresh(this.#to, body);
+      const [outcome] = await this.#store.append(this.#partition, [delivery], BOUND);
+      // Taken as a duplicate: the answer to the first call was lost.
+      assert.ok(outcome?.kind === 'accepted' || outcome?.kind === 'duplicate', `${body}: ${outcome?.kind}`);
+      this.sent.push(n);
+    }
+  }
+
+  /** The store lost all but the first messages; a late copy of a call may bring some of them back. The next ones come from a new process. */
+  async startAnew(kept: number): Promise<void> {
+    this.sent = this.sent.slice(0, kept);
+    await this.close();
+    this.#store = await this.#driver.another();
+  }
+
+  async close(): Promise<void> {
+    if (this.#store !== this.#driver.store) await this.#store.close();
+  }
+}
+
+interface Ending {
+  readonly driver: StoreDriver;
+  /** Takes all that is there. */
+  readonly last: Reader;
+  readonly partitions: readonly Partition[];
+  readonly senders: readonly Sender[];
+}
+
+async function everythingIsRead(what: string, { driver, last, partitions, senders }: Ending): Promise<void> {
+  let heard = new Map<string, number[]>();
+  const heardOf = (name: string): readonly number[] => heard.get(name) ?? [];
+  await eventually(`${what}: everything is read`, async () => {
+    for (const n of partitions.keys()) await last.take(n);
+    await last.takeLogs();
+    await last.read();
+    heard = await journalled(driver, partitions);
+    const backlogs = await Promise.all(partitions.map((partition) => driver.store.backlog(partition)));
+    if (backlogs.some(({ cursor, tail, oldestAt }) => cursor < tail || oldestAt !== null)) return false;
+    return senders.every(({ name, sent }) => sent.every((number) => heardOf(name).includes(number)));
+  }).catch((thrown: unknown) => {
+    const lists = senders.map(({ name, sent }) => ({ name, sent, heard: heardOf(name) }));
+    assert.fail(`${String(thrown)}: ${JSON.stringify(lists)}`);
+  });
+  for (const { name, sent } of senders) {
+    const numbers = heardOf(name);
+    assert.equal(new Set(numbers).size, numbers.length, `${what}: ${name} twice: ${numbers.join(' ')}`);
+    const sure = numbers.filter((number) => sent.includes(number));
+    assert.deepEqual(sure, sent, `${what}: sender ${name}`);
+  }
+}
+
+/** The numbers of each sender that the store has as handled, in the order of their positions. */
+async function journalled(driver: StoreDriver, partitions: readonly Partition[]): Promise<Map<string, number[]>> {
+  const logs = [...partitions, ...(await logsOf(driver.store).list())];
+  const rows = (await Promise.all(logs.map((log) => driver.store.readJournal(log, 0, BOUND)))).flat();
+  const heard = new Map<string, number[]>();
+  for (const { row } of rows.sort((one, other) => one.upTo - other.upTo)) {
+    for (const body of row.split('\n').filter((line) => line !== '')) {
+      const [name = '', number] = body.split(' ');
+      heard.set(name, [...(heard.get(name) ?? []), Number(number)]);
+    }
+  }
+  return heard;
+}
+
 interface HistoryParts {
   /** All nodes of the history. */
   readonly nodes: readonly Reader[];
   readonly partitions: readonly Partition[];
-  /** Numbers of the messages that were handled, of each sender. */
-  readonly handled: Map<string, number[]>;
   readonly random: () => number;
 }
 
@@ -82,7 +176,6 @@ class Reader {
   readonly #name: string;
   readonly #nodes: readonly Reader[];
   readonly #partitions: readonly Partition[];
-  readonly #handled: Map<string, number[]>;
   readonly #held = new Map<string, { readonly lease: Lease; cursor: number }>();
   #shared: Lease<SharedLog> | null = null;
   /** Partitions that came to share a log, messages that were postponed and are handled. */
@@ -91,13 +184,21 @@ class Reader {
   readonly #joined = new Map<Partition, Lease<Partition>>();
   readonly #random: () => number;
 
-  constructor(driver: StoreDriver, name: string, { nodes, partitions, handled, random }: HistoryParts) {
+  constructor(driver: StoreDriver, name: string, { nodes, partitions, random }: HistoryParts) {
     this.#driver = driver;
     this.#name = name;
     this.#nodes = nodes;
     this.#partitions = partitions;
-    this.#handled = handled;
     this.#random = random;
+  }
+
+  /** One step of its life, as the dice say. */
+  async act(dice: number, partition: number): Promise<void> {
+    if (dice < 0.3) await this.take(partition);
+    else if (dice < 0.55) await this.share();
+    else if (dice < 0.63) await this.handOver();
+    else if (dice < 0.7) this.die();
+    else await this.read();
   }
 
   /** Takes a partition that no node works with, after the log that it is behind. */
@@ -113,11 +214,25 @@ class Reader {
     if (got.kind === 'granted') {
       this.#held.set(partition, { lease: got.lease, cursor: got.cursor });
       if (got.hasPostponed === true) await this.#resume(partition, partition, () => true);
-    } else if (got.behind !== undefined && !this.#held.has(got.behind)) {
-      const over = !this.#isHeld(got.grant) ? got.grant : undefined;
-      const outcome = await logsOf(store).adopt(got.behind, this.#name, randomUUID(), TTL_MS, over);
-      if (outcome.kind === 'granted') this.#held.set(got.behind, { lease: outcome.lease, cursor: outcome.cursor });
+    } else if (got.behind !== undefined) await this.#adopt(got.behind, got.grant);
+  }
+
+  /** Takes every log that no node works with, also one that no partition is behind. */
+  async takeLogs(): Promise<void> {
+    const logs = logsOf(this.#driver.store);
+    for (const log of await logs.list()) {
+      if (this.#held.has(log)) continue;
+      const outcome = await logs.adopt(log, this.#name, randomUUID(), TTL_MS);
+      if (outcome.kind === 'held') await this.#adopt(log, outcome.grant);
+      else if (outcome.kind === 'granted') this.#held.set(log, { lease: outcome.lease, cursor: outcome.cursor });
     }
+  }
+
+  async #adopt(log: SharedLog, grant: string): Promise<void> {
+    if (this.#held.has(log)) return;
+    const over = this.#isHeld(grant) ? undefined : grant;
+    const outcome = await logsOf(this.#driver.store).adopt(log, this.#name, randomUUID(), TTL_MS, over);
+    if (outcome.kind === 'granted') this.#held.set(log, { lease: outcome.lease, cursor: outcome.cursor });
   }
 
   /**
@@ -198,15 +313,14 @@ class Reader {
     const last = entries?.at(-1);
     if (entries == null) this.#held.delete(log);
     if (entries == null || last === undefined) return false;
-    const commit = commitOf(held.lease, held.cursor, last.seq, { journal: 'row' });
     const { now, partitions } = isHome(held.lease) ? { now: entries, partitions: [] } : await this.#postpone(entries);
+    const commit = commitOf(held.lease, held.cursor, last.seq, { journal: rowOf(now) });
     const changes = partitions.length === 0 ? {} : { partitions };
     if ((await store.commit({ ...commit, ...changes }, 0)).kind !== 'committed') {
       this.#held.delete(log);
       return false;
     }
     held.cursor = last.seq;
-    for (const { body } of now) this.#heard(body);
     if (isHome(held.lease)) return true;
     for (const partition of this.#partitions) {
       const chances = new Map<string, boolean>();
@@ -220,11 +334,6 @@ class Reader {
     return true;
   }
 
-  #heard(body: string): void {
-    const [name = '', number] = body.split(' ');
-    this.#handled.set(name, [...(this.#handled.get(name) ?? []), Number(number)]);
-  }
-
   /** Some senders at random, and those of whom messages are postponed already. */
   async #postpone(entries: readonly MailboxEntry[]) {
     const slow = new Set<string>();
@@ -232,13 +341,19 @@ class Reader {
     const known = await Promise.all(this.#partitions.map((partition) => logs.postponed(partition, 0, BOUND)));
     for (const { body } of known.flat()) slow.add(senderOf(body));
     for (const { body } of entries) if (this.#random() < 0.1) slow.add(senderOf(body));
-    const later = entries.filter(({ body }) => slow.has(senderOf(body)));
-    const partitions = [...Map.groupBy(later, ({ partition }) => partition)].flatMap(([partition, some]) =>
-      partition === undefined
-        ? []
-        : [{ ...NO_CHANGES, partition, postponed: some.map(({ seq, at: time, body }) => ({ seq, at: time, body })) }],
-    );
-    return { now: entries.filter((entry) => !later.includes(entry)), partitions };
+    const isLater = ({ body }: MailboxEntry): boolean => slow.has(senderOf(body));
+    const partitions = [...Map.groupBy(entries, ({ partition }) => partition)].flatMap(([partition, some]) => {
+      if (partition === undefined) return [];
+      const postponed = some.filter(isLater).map(({ seq, at: time, body }) => ({ seq, at: time, body }));
+      // As a node does, it writes a state for each actor that heard something.
+      const now = some.filter((entry) => !isLater(entry));
+      const records = now.map(({ body }) => ({
+        address: addressOf('thing', 'tenant-a', senderOf(body)),
+        record: body,
+      }));
+      return [{ ...NO_CHANGES, partition, records: records.slice(-1), ...(postponed.length > 0 ? { postponed } : {}) }];
+    });
+    return { now: entries.filter((entry) => !isLater(entry)), partitions };
   }
 
   /** Handles what is postponed, of those senders. */
@@ -249,18 +364,20 @@ class Reader {
     const some = found.filter(({ body }) => isResumed(senderOf(body)));
     if (held === undefined || some.length === 0) return;
     const changes = { resumed: some.map(({ seq }) => seq) };
-    const commit = commitOf(held.lease, held.cursor, held.cursor, { journal: 'row', results: some.length });
+    const commit = commitOf(held.lease, held.cursor, held.cursor, { journal: rowOf(some), results: some.length });
     const outcome = await store.commit(
       isHome(held.lease)
         ? { ...commit, ...changes }
         : { ...commit, partitions: [{ ...NO_CHANGES, partition, ...changes }] },
       0,
     );
-    if (outcome.kind === 'committed') for (const { body } of some) this.#heard(body);
-    else this.#held.delete(log);
     if (outcome.kind === 'committed') this.resumed += some.length;
+    else this.#held.delete(log);
   }
 }
+
+/** The bodies that a commit handled, a line each. */
+const rowOf = (entries: readonly MailboxEntry[]): string => entries.map(({ body }) => body).join('\n');
 
 const senderOf = (body: string): string => body.split(' ')[0] ?? '';
 

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import type { ActorStore, Commit, CommitOutcome, Lease } from '../../runtime/actor-store.ts';
 import { type Address, addressOf, type Partition, partitionsOf } from '../../runtime/address.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import type { Delivery, MailboxEntry } from '../../runtime/message.ts';
 import type { Recording } from '../support/redis-wire.ts';
 
@@ -46,6 +47,16 @@ export class StoreDriver {
   /** Another connection where the adapter has such, else the same one. */
   another(): Promise<ActorStore> {
     return this.#under.another?.() ?? Promise.resolve(this.store);
+  }
+
+  /** The same store for callers that repeat a call until they get its answer, as all callers of the port do. */
+  insisting(): StoreDriver {
+    const { another } = this.#under;
+    return new StoreDriver({
+      ...this.#under,
+      store: insisting(this.store),
+      ...(another === undefined ? {} : { another: async () => insisting(await another()) }),
+    });
   }
 
   /** Forgets what the adapter holds in memory, where it can. */
@@ -146,6 +157,35 @@ export class StoreDriver {
   close(): Promise<void> {
     return this.#under.close();
   }
+}
+
+const REPEATED_WITHIN_MS = 30_000;
+
+/** A port whose calls are repeated while they end as `unavailable`. */
+function insisting<T extends object>(port: T): T {
+  const again = async (failed: Promise<unknown>, call: () => unknown): Promise<unknown> => {
+    const until = performance.now() + REPEATED_WITHIN_MS;
+    for (let tried = failed; ; tried = Promise.resolve(call())) {
+      try {
+        return await tried;
+      } catch (error) {
+        if (!(error instanceof SvcError) || error.code !== 'unavailable' || performance.now() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    }
+  };
+  return new Proxy(port, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'sharedLogs' && typeof value === 'object' && value !== null) return insisting(value);
+      if (typeof value !== 'function') return value;
+      return (...asked: unknown[]): unknown => {
+        const call = (): unknown => Reflect.apply(value, target, asked);
+        const first = call();
+        return first instanceof Promise && asked.length > 0 ? again(first, call) : first;
+      };
+    },
+  });
 }
 
 export function commitOf(lease: Lease, after: number, upTo: number, change: Change = {}): Commit {
