@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import type { EffectOpen } from '../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../runtime/address.ts';
@@ -12,20 +11,14 @@ import type { EffectRunnerOptions } from '../../runtime/effects/effect-runner-cl
 import type { JsonObject } from '../../runtime/json.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import type { Sent, TestLedger } from './memory-effect-ledger.ts';
+import { waitUntil } from './wait-until.ts';
 
 export const PARTITION: Partition = 'default:3';
 export const QUEUE = 'default';
 
 /** Waits for a condition; its error names what did not happen. */
-export async function until<T>(look: () => T | undefined | false | null, what: string, withinMs = 30_000): Promise<T> {
-  const deadline = Date.now() + withinMs;
-  for (;;) {
-    const found = look();
-    if (found !== undefined && found !== false && found !== null) return found;
-    if (Date.now() > deadline) throw new Error(`waited ${withinMs} ms for ${what}`);
-    await pause(5);
-  }
-}
+export const until = <T>(look: () => T | undefined | false | null, what: string, withinMs = 30_000): Promise<T> =>
+  waitUntil(what, look, withinMs);
 
 export type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
 

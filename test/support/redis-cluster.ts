@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { freeRedisPort, type RedisServer, startRedis } from './redis.ts';
+import { waitUntil } from './wait-until.ts';
 
 const run = promisify(execFile);
 
@@ -69,12 +69,10 @@ export async function startRedisCluster<W extends Way = Way>(
 
 async function joined(port: number): Promise<void> {
   const probe = new Redis({ host: '127.0.0.1', port });
-  const deadline = Date.now() + 15_000;
   try {
-    while (!String(await probe.call('CLUSTER', 'INFO')).includes('cluster_state:ok')) {
-      if (Date.now() > deadline) throw new Error(`redis-server on port ${port} did not join the cluster within 15 s`);
-      await pause(50);
-    }
+    await waitUntil(`redis-server on port ${port} to join the cluster`, async () =>
+      String(await probe.call('CLUSTER', 'INFO')).includes('cluster_state:ok'),
+    );
   } finally {
     probe.disconnect();
   }

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { type RedisServer, startRedis } from './redis.ts';
+import { waitUntil } from './wait-until.ts';
 
 export interface RedisSentinelServers {
   readonly url: string;
@@ -64,14 +64,10 @@ export async function startRedisSentinel({
 async function replicaKnown(port: number): Promise<void> {
   const probe = new Redis({ host: '127.0.0.1', port, retryStrategy: () => 50 });
   probe.on('error', () => {});
-  const deadline = Date.now() + 20_000;
   try {
-    for (;;) {
-      const replicas = JSON.stringify(await probe.call('SENTINEL', 'REPLICAS', 'main'));
-      if (replicas.includes('"master-link-status","ok"')) return;
-      if (Date.now() > deadline) throw new Error('the Sentinel did not find a replica in step within 20 s');
-      await pause(100);
-    }
+    await waitUntil('the Sentinel to find a replica in step', async () =>
+      JSON.stringify(await probe.call('SENTINEL', 'REPLICAS', 'main')).includes('"master-link-status","ok"'),
+    );
   } finally {
     probe.disconnect();
   }

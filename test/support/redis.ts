@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
+import { waitUntil } from './wait-until.ts';
 
 /** A redis-server of the test's own: private directory, free port, loopback only. */
 export interface RedisServer {
@@ -108,13 +108,10 @@ async function launch(args: readonly string[], port: number): Promise<ReturnType
 }
 
 async function reachable(port: number, exitCode: () => number | null): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  for (;;) {
+  await waitUntil(`redis-server on port ${port} to answer PING`, () => {
     if (exitCode() !== null) throw new Error(`redis-server on port ${port} ended with code ${exitCode()}`);
-    if (await answersPing(port)) return;
-    if (Date.now() > deadline) throw new Error(`redis-server on port ${port} did not answer PING within 10 s`);
-    await pause(20);
-  }
+    return answersPing(port);
+  });
 }
 
 async function answersPing(port: number): Promise<boolean> {

@@ -26,7 +26,6 @@ const secrets = {
   },
 };
 
-export const wildServer = fileURLToPath(new URL('servers/wild.ts', import.meta.url));
 /** A server of the folder `servers` under its own name, with settings beside the program. */
 export const ours = (file: string, more: object = {}): object => ({
   ...{ name: file, executable: process.execPath },

@@ -6,7 +6,8 @@ import { inspect } from 'node:util';
 import type { SvcError } from '../../../runtime/errors.ts';
 import { refusingPort } from '../../support/free-port.ts';
 import { type ModelServer, startModelServer } from '../../support/model-server.ts';
-import { ask, FORMATS, failureOf, KEY, providerAt, until } from './generate.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { ask, FORMATS, failureOf, KEY, providerAt } from './generate.ts';
 
 /** Everything an error could show anywhere: JSON, stack, causes, hidden fields. */
 function assertNoKey(error: SvcError): void {
@@ -147,7 +148,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         const error = await failureOf({ providers: [providerAt(server, type)], selection });
         assert.equal(error.code, 'model_unavailable');
         assert.match(error.message, /no answer for 0.2 s/);
-        await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+        await waitUntil('the server sees the socket close', () => server.calls[0]?.aborted === true);
       });
 
       test('a stream that falls silent is abandoned, one that is only slow is not', async () => {
@@ -164,10 +165,10 @@ describe('failures', { concurrency: FORMATS.length }, () => {
           server.script(turn);
           const cancel = new AbortController();
           const failing = failureOf({ providers: [providerAt(server, type)], signal: cancel.signal });
-          await until(() => server.calls.length === 1, 'the request arrives');
+          await waitUntil('the request arrives', () => server.calls.length === 1);
           cancel.abort();
           assert.equal((await failing).code, 'cancelled');
-          await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+          await waitUntil('the server sees the socket close', () => server.calls[0]?.aborted === true);
         }
       });
 
@@ -175,7 +176,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         server.script({ endless: 'word ', delayMs: 1 });
         const error = await failureOf({ providers: [providerAt(server, type)], progress: async () => false });
         assert.equal(error.code, 'cancelled');
-        await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+        await waitUntil('the server sees the socket close', () => server.calls[0]?.aborted === true);
       });
 
       test('an answer without end is stopped at the size limit with bounded memory', async () => {
@@ -183,7 +184,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         const error = await failureOf({ providers: [providerAt(server, type)] });
         assert.equal(error.code, 'model_failed');
         assert.match(error.message, /4194304 characters/);
-        await until(() => server.calls[0]?.aborted === true, 'the server sees the socket close');
+        await waitUntil('the server sees the socket close', () => server.calls[0]?.aborted === true);
       });
     });
   }

@@ -84,12 +84,3 @@ export function textIn(value: Json): string {
   }
   throw new Error(`Progress was expected to be {text}, not ${JSON.stringify(value)}.`);
 }
-
-/** Waits for a condition on the server's side; the message says what was waited for. */
-export async function until(condition: () => boolean, what: string, timeoutMs = 5_000): Promise<void> {
-  const dueAt = performance.now() + timeoutMs;
-  while (!condition()) {
-    if (performance.now() > dueAt) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}.`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ERRORS } from '../../../runtime/errors.ts';
 import { waitUntil } from '../../support/wait-until.ts';
-import { restServer, UNKNOWN, until } from './rest-server.ts';
+import { restServer, UNKNOWN } from './rest-server.ts';
 
 const json = { 'content-type': 'application/json' };
 
@@ -25,7 +25,7 @@ async function exchange(
   });
   for (const part of parts) socket.write(part);
   const complete = () => closed || /\r\n\r\n\{[\s\S]*\}$/.test(text);
-  await until('an answer', complete, 10_000);
+  await waitUntil('an answer', complete, 10_000);
   socket.destroy();
   const body = text.slice(text.indexOf('\r\n\r\n') + 4);
   return { status: Number(text.split(' ')[1]), body: body === '' ? null : JSON.parse(body), text };
@@ -352,7 +352,7 @@ describe('closing', () => {
     socket.write(post(100, '{').join(''));
     await at.call('GET', '/health');
     await at.app.close();
-    await until('the late client to be cut off', () => closed);
+    await waitUntil('the late client to be cut off', () => closed);
   });
 });
 

@@ -1,5 +1,4 @@
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
@@ -113,13 +112,4 @@ export async function restServer({ limits, authenticator, ...parts }: RestServer
       await app.close();
     },
   };
-}
-
-/** Waits for a condition; the time-out says what it waited for. */
-export async function until(what: string, condition: () => boolean, withinMs = 30_000): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`waited ${withinMs} ms for: ${what}`);
-    await pause(5);
-  }
 }

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import { describe, it } from 'node:test';
 import { signedWebhooks } from '../../support/signed-webhooks.ts';
-import { type RestServerOptions, restServer, UNKNOWN, until } from './rest-server.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { type RestServerOptions, restServer, UNKNOWN } from './rest-server.ts';
 
 const never = async (): Promise<never> => Promise.reject(new Error('not asked for'));
 
@@ -61,7 +62,9 @@ describe('bodies that are authenticated by a signature', () => {
     const halves = [1, 2, 3].map(() =>
       begin(at.port, { length: 500_000, part: 'x'.repeat(5_000), signature: 'sha256=00' }),
     );
-    await until('three are held', () => halves.every((call) => call.reusedSocket || call.socket?.connecting === false));
+    await waitUntil('three are held', () =>
+      halves.every((call) => call.reusedSocket || call.socket?.connecting === false),
+    );
     const large = 'y'.repeat(10_000);
     const send = async (body: string) => {
       const call = begin(at.port, { length: body.length, part: body, signature: signatureOf(body) });
@@ -89,7 +92,7 @@ describe('bodies that are authenticated by a signature', () => {
     await once(gone, 'continue');
     const said = at.logged.length;
     gone.destroy();
-    await until('the node has seen it', () => at.logged.length > said, 5_000);
+    await waitUntil('the node has seen it', () => at.logged.length > said, 5_000);
     assert.deepEqual(
       at.logged.filter((line) => /"level":[56]0/.test(line)),
       [],

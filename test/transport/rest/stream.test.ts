@@ -5,7 +5,8 @@ import { EventSource } from 'eventsource';
 import { SvcError } from '../../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import type { Authenticator } from '../../../security/api.ts';
-import { restServer, UNKNOWN, until } from './rest-server.ts';
+import { waitUntil } from '../../support/wait-until.ts';
+import { restServer, UNKNOWN } from './rest-server.ts';
 
 const path = (id: string) => `/v1/executions/${id}/stream`;
 
@@ -108,7 +109,7 @@ describe('event stream', () => {
   it('sends a comment in silence', async () => {
     await using at = await restServer({ limits: { heartbeatMs: 20 } });
     const raw = await rawStream(at.port, await at.startRun());
-    await until('two heartbeats', () => raw.text().split(': heartbeat\n\n').length > 2);
+    await waitUntil('two heartbeats', () => raw.text().split(': heartbeat\n\n').length > 2);
     raw.socket.destroy();
   });
 
@@ -125,14 +126,14 @@ describe('event stream', () => {
     });
     source.onmessage = (message) => seen.push(`${message.lastEventId} ${Object.keys(JSON.parse(message.data))[0]}`);
     try {
-      await until('the source to be open', () => source.readyState === EventSource.OPEN);
+      await waitUntil('the source to be open', () => source.readyState === EventSource.OPEN);
       at.executions.emit(id, 'execution_started', {});
-      await until('the first event', () => seen.length === 1);
+      await waitUntil('the first event', () => seen.length === 1);
       at.app.server.closeAllConnections();
-      await until('the stream to be given up', () => at.executions.following === 0);
+      await waitUntil('the stream to be given up', () => at.executions.following === 0);
       at.executions.emit(id, 'iteration_started', {});
       at.executions.emit(id, 'execution_completed', {});
-      await until('the source to stop for good', () => source.readyState === EventSource.CLOSED, 15_000);
+      await waitUntil('the source to stop for good', () => source.readyState === EventSource.CLOSED, 15_000);
       assert.deepEqual(seen, ['1 execution_started', '2 iteration_started', '3 execution_completed']);
       assert.equal(connections, 3);
     } finally {
@@ -160,17 +161,17 @@ describe('event stream', () => {
     };
     await using at = await restServer({ authenticator, limits: { recheckMs: 5 } });
     const raw = await rawStream(at.port, await at.startRun());
-    await until('the follow to begin', () => at.executions.following === 1);
+    await waitUntil('the follow to begin', () => at.executions.following === 1);
     const checked = async () => {
       const before = checks;
-      await until('two more checks', () => checks > before + 1);
+      await waitUntil('two more checks', () => checks > before + 1);
     };
     await checked();
     answer = new SvcError('unavailable');
     await checked();
     assert.equal(at.executions.following, 1);
     answer = new SvcError('unauthenticated');
-    await until('the stream to end', () => at.executions.following === 0 && raw.text().endsWith('\r\n0\r\n\r\n'));
+    await waitUntil('the stream to end', () => at.executions.following === 0 && raw.text().endsWith('\r\n0\r\n\r\n'));
     const { code, message } = answer;
     const body = raw.text().split('\r\n\r\n').slice(1).join('\r\n\r\n');
     const record = `event: access_ended\ndata: ${JSON.stringify({ access_ended: { code, message } })}\n\n`;
@@ -186,26 +187,26 @@ describe('event stream', () => {
     };
     await using at = await restServer({ authenticator, limits: { recheckMs: 5 } });
     const raw = await rawStream(at.port, await at.startRun());
-    await until('the follow to begin', () => at.executions.following === 1);
+    await waitUntil('the follow to begin', () => at.executions.following === 1);
     roles = [];
-    await until('the last record', () => raw.text().includes('{"access_ended":{"code":"forbidden"'));
+    await waitUntil('the last record', () => raw.text().includes('{"access_ended":{"code":"forbidden"'));
     raw.socket.destroy();
   });
 
   it('a client that leaves ends the follow', async () => {
     await using at = await restServer();
     const raw = await rawStream(at.port, await at.startRun());
-    await until('the follow to begin', () => at.executions.following === 1);
+    await waitUntil('the follow to begin', () => at.executions.following === 1);
     raw.socket.destroy();
-    await until('the follow to end', () => at.executions.following === 0);
+    await waitUntil('the follow to end', () => at.executions.following === 0);
   });
 
   it('closing the server ends streams with a hint to reconnect', async () => {
     await using at = await restServer({ limits: { reconnectMs: 1_234 } });
     const raw = await rawStream(at.port, await at.startRun());
-    await until('the stream to be open', () => raw.text().includes('text/event-stream'));
+    await waitUntil('the stream to be open', () => raw.text().includes('text/event-stream'));
     await at.app.close();
-    await until('the socket to end', raw.closed);
+    await waitUntil('the socket to end', raw.closed);
     assert.match(raw.text(), /retry: 1234\n\n/);
     assert.match(raw.text(), /0\r\n\r\n$/, 'the answer ends in order');
     assert.equal(at.executions.following, 0);
@@ -215,9 +216,9 @@ describe('event stream', () => {
     await using at = await restServer();
     const id = await at.startRun();
     const raw = await rawStream(at.port, id);
-    await until('the follow to begin', () => at.executions.following === 1);
+    await waitUntil('the follow to begin', () => at.executions.following === 1);
     at.executions.runs.get(id)?.news.emit('error', new Error('store gone'));
-    await until('the hint', () => raw.text().includes('retry: 2000\n\n'));
+    await waitUntil('the hint', () => raw.text().includes('retry: 2000\n\n'));
     assert.ok(at.logged.some((line) => line.includes('an event stream ended early')));
     raw.socket.destroy();
   });
@@ -226,7 +227,7 @@ describe('event stream', () => {
     await using at = await restServer({ limits: { streams: 1 } });
     const id = await at.startRun();
     const raw = await rawStream(at.port, id);
-    await until('the follow to begin', () => at.executions.following === 1);
+    await waitUntil('the follow to begin', () => at.executions.following === 1);
     const refused = await at.call('GET', path(id));
     assert.equal(refused.status, 503);
     assert.equal(refused.headers.get('retry-after'), '5');
@@ -254,12 +255,12 @@ describe('slow clients', () => {
         closed = true;
       });
     socket.write(`GET ${path(id)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-    await until('the follow to begin', () => at.executions.following === 1);
-    await until('the slow client to be cut off', () => at.executions.following === 0);
+    await waitUntil('the follow to begin', () => at.executions.following === 1);
+    await waitUntil('the slow client to be cut off', () => at.executions.following === 0);
     const grownMib = (process.memoryUsage().rss - before) / 1024 / 1024;
     assert.ok(grownMib < 30, `memory grew by ${grownMib.toFixed(1)} MiB for 50 MiB of events`);
     socket.destroy();
-    await until('the socket to be closed', () => closed);
+    await waitUntil('the socket to be closed', () => closed);
   });
 
   it('a client that reads slowly but steadily gets everything', async () => {
@@ -289,11 +290,11 @@ describe('many streams', () => {
       socket.write(`GET ${path(id)} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       return socket;
     });
-    await until('all streams to be open', () => at.executions.following === 1_000, 20_000);
+    await waitUntil('all streams to be open', () => at.executions.following === 1_000, 20_000);
     // Client and server share this process, so this is the cost of both ends.
     const kibEach = (process.memoryUsage().rss - before) / 1024 / 1_000;
     assert.ok(kibEach < 150, `${kibEach.toFixed(0)} KiB a stream`);
     for (const socket of sockets) socket.destroy();
-    await until('all streams to end', () => at.executions.following === 0, 20_000);
+    await waitUntil('all streams to end', () => at.executions.following === 0, 20_000);
   });
 });

@@ -8,19 +8,19 @@ export interface AttestRow {
   readonly what: string;
   readonly is: readonly [http: number, grpc: string];
   readonly message?: RegExp;
-  /** What differs from what is so. `key`: base64 over REST, PEM over gRPC. */
+  /** Fields that differ from the true ones. `agent_public_key`: base64 over REST, PEM over gRPC. */
   fields?(transport: 'REST' | 'gRPC'): {
     readonly agent_id?: string;
     readonly execution_id?: string;
     readonly container_id?: string;
-    readonly key?: string;
+    readonly agent_public_key?: string;
   };
 }
 
 const INVALID = [400, 'INVALID_ARGUMENT'] as const;
 export const UNKNOWN = /execution_id: no such execution in this tenant/;
 
-/** What an agent may say of itself that is not so, by both transports. */
+/** False statements of an agent about itself, over both transports. */
 export const ATTEST_ROWS: readonly AttestRow[] = [
   {
     what: 'an unknown execution',
@@ -44,12 +44,14 @@ export const ATTEST_ROWS: readonly AttestRow[] = [
     message: /container_id/,
     fields: () => ({ container_id: 'c'.repeat(200) }),
   },
-  { what: 'a key that is none', is: INVALID, message: /key/, fields: () => ({ key: 'AAAA' }) },
-  { what: 'no key', is: INVALID, message: /key/, fields: () => ({ key: '' }) },
+  { what: 'a key that is none', is: INVALID, message: /key/, fields: () => ({ agent_public_key: 'AAAA' }) },
+  { what: 'no key', is: INVALID, message: /key/, fields: () => ({ agent_public_key: '' }) },
   {
     what: 'a key everybody can sign for',
     is: INVALID,
     message: /key/,
-    fields: (transport) => ({ key: transport === 'REST' ? IDENTITY_POINT.toString('base64') : PEM_OF(IDENTITY_POINT) }),
+    fields: (transport) => ({
+      agent_public_key: transport === 'REST' ? IDENTITY_POINT.toString('base64') : PEM_OF(IDENTITY_POINT),
+    }),
   },
 ];

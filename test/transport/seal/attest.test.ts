@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { decodeJwt } from 'jose';
+import { type Door, grpcDoor, restDoor } from '../../product/seal/transports.ts';
+import { Agent } from './agent.ts';
 import { ATTEST_ROWS, type AttestRow, UNKNOWN } from './attest-rows.ts';
 import { type Running, type SealServer, sealServer } from './seal-server.ts';
-import { Agent, type Door, grpcDoor, restDoor } from './transports.ts';
 
 interface Row extends AttestRow {
   readonly running?: (at: SealServer) => Running;
@@ -32,16 +33,19 @@ describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
   let doors: readonly Door[];
   before(async () => {
     at = await sealServer();
-    doors = [restDoor(at), grpcDoor(at)];
+    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
   });
-  after(() => at[Symbol.asyncDispose]());
+  after(async () => {
+    for (const door of doors) door[Symbol.dispose]();
+    await at[Symbol.asyncDispose]();
+  });
 
   for (const { what, is, message, running, fields } of ROWS) {
     test(`${what} is ${is[0]} over REST and ${is[1]} over gRPC`, async () => {
       const texts = new Set<string>();
       for (const door of doors) {
         const agent = new Agent(running?.(at) ?? at.start());
-        const answer = await door.attest(agent.fields(fields?.(door.name)), agent.publicKey);
+        const answer = await door.attest(agent, fields?.(door.transport));
         assert.equal(answer.status, is[door.name === 'REST' ? 0 : 1], `${door.name}: ${answer.message}`);
         assert.equal(answer.token === '', is[0] !== 200);
         if (message !== undefined) assert.match(answer.message, message);
@@ -94,7 +98,7 @@ describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
     Object.assign(attestation, racing);
     const agent = new Agent(running);
     for (const door of doors) {
-      const { status, token } = await door.attest(agent.fields(), agent.publicKey);
+      const { status, token } = await door.attest(agent);
       assert.deepEqual([status, token], [door.name === 'REST' ? 409 : 'FAILED_PRECONDITION', '']);
     }
     Object.assign(attestation, { attest });

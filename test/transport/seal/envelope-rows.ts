@@ -1,4 +1,4 @@
-import type { Envelope } from './transports.ts';
+import type { Envelope } from '../../product/seal/independent-agent.ts';
 
 /** An agent that has attested, with any implementation. */
 export interface Caller {

@@ -12,9 +12,10 @@ import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { RestApp } from '../../../transport/rest/parts.ts';
 import { addSealRoutes } from '../../../transport/rest/routes/seal.ts';
 import type { DispatchApi } from '../../../usecases/gateway.ts';
+import { grpcDoor, restDoor } from '../../product/seal/transports.ts';
 import { namedUsers } from '../rest/rest-server.ts';
+import { Agent, bearer } from './agent.ts';
 import { type Running, type SealServer, sealServer } from './seal-server.ts';
-import { Agent, grpcDoor, restDoor } from './transports.ts';
 
 const READ = { path: '/workspace/a.txt' };
 const none = async (): Promise<never> => {
@@ -56,10 +57,10 @@ describe('SEAL on the internal address', () => {
 
   test('an agent attests below the address it was given, and calls without a bearer', async () => {
     const running = at.start('running', 'alice');
-    const door = restDoor({ restUrl: `${url}/x/${await tokenFor(running)}` });
+    const door = restDoor(`${url}/x/${await tokenFor(running)}`);
     const agent = await new Agent(running).attest(door);
     assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 200);
-    assert.equal((await restDoor({ restUrl: url }).invoke(agent.call(2, 'fs.read', READ))).status, 200);
+    assert.equal((await restDoor(url).invoke(agent.call(2, 'fs.read', READ))).status, 200);
     const tools = await fetch(`${url}/v1/seal/tools`, { headers: { authorization: `Bearer ${agent.token}` } });
     assert.equal(tools.status, 200);
   });
@@ -67,27 +68,27 @@ describe('SEAL on the internal address', () => {
   test('without the token of its execution no agent attests, and a token gives access to its own execution alone', async () => {
     const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
     const agent = new Agent(one);
-    const bare = await restDoor({ restUrl: url }).attest(agent.fields(), agent.publicKey);
+    const bare = await restDoor(url).attest(agent);
     assert.deepEqual([bare.status, bare.token], [401, '']);
-    const forged = await restDoor({ restUrl: `${url}/x/a.b.c` }).attest(agent.fields(), agent.publicKey);
+    const forged = await restDoor(`${url}/x/a.b.c`).attest(agent);
     assert.equal(forged.status, 401);
-    const others = restDoor({ restUrl: `${url}/x/${await tokenFor(two)}` });
-    assert.equal((await others.attest(agent.fields(), agent.publicKey)).status, 403);
-    await agent.attest(restDoor({ restUrl: `${url}/x/${await tokenFor(one)}` }));
+    const others = restDoor(`${url}/x/${await tokenFor(two)}`);
+    assert.equal((await others.attest(agent)).status, 403);
+    await agent.attest(restDoor(`${url}/x/${await tokenFor(one)}`));
     const { status, reason } = await others.invoke(agent.call(1, 'fs.read', READ));
     assert.deepEqual([status, reason], [403, 'SessionInactive']);
   });
 
   test('the same holds over gRPC, where the token is metadata', async () => {
     const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
-    const door = grpcDoor({ grpcAddress });
+    using door = grpcDoor(grpcAddress);
     const agent = new Agent(one);
-    assert.equal((await door.attest(agent.fields(), agent.publicKey)).status, 'UNAUTHENTICATED');
-    assert.equal((await door.attest(agent.fields(), agent.publicKey, await tokenFor(two))).status, 'PERMISSION_DENIED');
-    await agent.attest(door, await tokenFor(one));
+    assert.equal((await door.attest(agent)).status, 'UNAUTHENTICATED');
+    assert.equal((await door.attest(agent, {}, bearer(await tokenFor(two)))).status, 'PERMISSION_DENIED');
+    await agent.attest(door, bearer(await tokenFor(one)));
     assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 'OK');
-    assert.equal((await door.invoke(agent.call(2, 'fs.read', READ), await tokenFor(one))).status, 'OK');
-    const { status, reason } = await door.invoke(agent.call(3, 'fs.read', READ), await tokenFor(two));
+    assert.equal((await door.invoke(agent.call(2, 'fs.read', READ), bearer(await tokenFor(one)))).status, 'OK');
+    const { status, reason } = await door.invoke(agent.call(3, 'fs.read', READ), bearer(await tokenFor(two)));
     assert.deepEqual([status, reason], ['PERMISSION_DENIED', 'SessionInactive']);
   });
 
@@ -110,7 +111,7 @@ describe('SEAL on the internal address', () => {
 
   test('of a large envelope without a bearer the token is checked before anything is parsed', async () => {
     const running = at.start('running', 'alice');
-    const door = restDoor({ restUrl: `${url}/x/${await tokenFor(running)}` });
+    const door = restDoor(`${url}/x/${await tokenFor(running)}`);
     const agent = await new Agent(running).attest(door);
     const send = async (token: string) => {
       // No JSON behind the token: who sees that has parsed it.

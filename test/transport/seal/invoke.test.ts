@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
+import type { Envelope } from '../../product/seal/independent-agent.ts';
+import { type Door, grpcDoor, restDoor } from '../../product/seal/transports.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { Agent } from './agent.ts';
 import { DENIED, ENVELOPE_ROWS, type EnvelopeRow, INTERNAL, READ, UNAUTHENTICATED } from './envelope-rows.ts';
 import { AGENT, type SealServer, said, sealServer } from './seal-server.ts';
-import { Agent, type Door, type Envelope, grpcDoor, restDoor } from './transports.ts';
 
 const failing = (code: string, message: string) =>
   said(message, { is_error: true, error: { code, class: 'policy', message } });
@@ -139,9 +141,12 @@ describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
   let doors: readonly Door[];
   before(async () => {
     at = await sealServer();
-    doors = [restDoor(at), grpcDoor(at)];
+    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
   });
-  after(() => at[Symbol.asyncDispose]());
+  after(async () => {
+    for (const door of doors) door[Symbol.dispose]();
+    await at[Symbol.asyncDispose]();
+  });
 
   for (const row of ROWS) {
     const [http, rpc, grpc] = row.is;
@@ -186,7 +191,7 @@ describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
   });
 
   test('/v1/invoke is the same as /v1/seal/invoke', async () => {
-    const door = restDoor(at, '/v1/invoke');
+    const door = restDoor(at.restUrl, { path: '/v1/invoke' });
     const agent = await new Agent(at.start()).attest(door);
     assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 200);
     assert.equal((await door.invoke(agent.call(1, 'fs.write', { ...READ, content: '' }))).rpcCode, -32600);

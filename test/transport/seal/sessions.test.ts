@@ -4,10 +4,11 @@ import { after, before, describe, test } from 'node:test';
 import { compactVerify, importJWK } from 'jose';
 import { z } from 'zod';
 import { AuditExport, recordHash } from '../../../manifests/audit/record.ts';
+import { type Door, grpcDoor, restDoor } from '../../product/seal/transports.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { namedUsers } from '../rest/rest-server.ts';
+import { Agent, bearer } from './agent.ts';
 import { type SealServer, said, sealServer } from './seal-server.ts';
-import { Agent, type Door, grpcDoor, restDoor } from './transports.ts';
 
 const Body = z.looseObject({
   count: z.number().optional(),
@@ -24,9 +25,12 @@ describe('calls of a session', () => {
   let doors: readonly Door[];
   before(async () => {
     at = await sealServer();
-    doors = [restDoor(at), grpcDoor(at)];
+    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
   });
-  after(() => at[Symbol.asyncDispose]());
+  after(async () => {
+    for (const door of doors) door[Symbol.dispose]();
+    await at[Symbol.asyncDispose]();
+  });
 
   test('the same envelope again is answered from the record, over either transport, and the tool runs once', async () => {
     let n = 0;
@@ -231,42 +235,42 @@ describe('behind an identity provider', () => {
   let doors: readonly Door[];
   before(async () => {
     at = await sealServer({ authenticator: namedUsers });
-    doors = [restDoor(at), grpcDoor(at)];
+    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
   });
-  after(() => at[Symbol.asyncDispose]());
+  after(async () => {
+    for (const door of doors) door[Symbol.dispose]();
+    await at[Symbol.asyncDispose]();
+  });
 
   test('attest and invoke need the bearer and a role that may run', async () => {
     for (const door of doors) {
       const rest = door.name === 'REST';
-      const agent = await new Agent(at.start('running', 'alice')).attest(door, 'alice');
+      const agent = await new Agent(at.start('running', 'alice')).attest(door, bearer('alice'));
       const envelope = agent.call(1, 'fs.read', READ);
       assert.equal((await door.invoke(envelope)).status, rest ? 401 : 'UNAUTHENTICATED');
-      assert.equal((await door.invoke(envelope, 'reader')).status, rest ? 403 : 'PERMISSION_DENIED');
-      assert.equal((await door.attest(agent.fields(), agent.publicKey)).status, rest ? 401 : 'UNAUTHENTICATED');
-      assert.equal(
-        (await door.attest(agent.fields(), agent.publicKey, 'reader')).status,
-        rest ? 403 : 'PERMISSION_DENIED',
-      );
-      assert.equal((await door.invoke(envelope, 'alice')).status, rest ? 200 : 'OK');
+      assert.equal((await door.invoke(envelope, bearer('reader'))).status, rest ? 403 : 'PERMISSION_DENIED');
+      assert.equal((await door.attest(agent)).status, rest ? 401 : 'UNAUTHENTICATED');
+      assert.equal((await door.attest(agent, {}, bearer('reader'))).status, rest ? 403 : 'PERMISSION_DENIED');
+      assert.equal((await door.invoke(envelope, bearer('alice'))).status, rest ? 200 : 'OK');
     }
   });
 
   test('a bearer of another tenant reaches no session, and none of its executions', async () => {
     for (const door of doors) {
       const rest = door.name === 'REST';
-      const agent = await new Agent(at.start('running', 'alice')).attest(door, 'alice');
+      const agent = await new Agent(at.start('running', 'alice')).attest(door, bearer('alice'));
       at.runs.length = 0;
-      const answer = await door.invoke(agent.call(1, 'fs.read', READ), 'bob');
+      const answer = await door.invoke(agent.call(1, 'fs.read', READ), bearer('bob'));
       assert.deepEqual([answer.status, answer.reason], [rest ? 403 : 'PERMISSION_DENIED', 'SessionInactive']);
       assert.equal(at.runs.length, 0);
-      const attested = await door.attest(agent.fields(), agent.publicKey, 'bob');
+      const attested = await door.attest(agent, {}, bearer('bob'));
       assert.equal(attested.status, rest ? 404 : 'NOT_FOUND');
     }
   });
 
   test('sessions are seen by their tenant, and ended by those who may write', async () => {
     const [door = assert.fail()] = doors;
-    const agent = await new Agent(at.start('running', 'alice')).attest(door, 'alice');
+    const agent = await new Agent(at.start('running', 'alice')).attest(door, bearer('alice'));
     const call = async (user: string, method: string, rest: string) => {
       const headers = { authorization: `Bearer ${user}` };
       return (await fetch(`${at.restUrl}/v1/seal/sessions/${agent.sessionId}${rest}`, { method, headers })).status;
