@@ -26,9 +26,9 @@ export async function readLog(
 ): Promise<{ events: CatalogLogEvent[]; total: number }> {
   const id = uuid.toLowerCase();
   if (!UUID.test(id)) return notFound(store.kind);
-  const places = await visibleParts(store, reader, id);
-  const counts = await Promise.all(places.map((tenant) => store.log.count({ tenant, id })));
-  const parts = places.filter((_, index) => counts[index] !== 0);
+  const tenants = await visibleParts(store, reader, id);
+  const counts = await Promise.all(tenants.map((tenant) => store.log.count({ tenant, id })));
+  const parts = tenants.filter((_, index) => counts[index] !== 0);
   const [first, second] = parts;
   if (first === undefined) return notFound(store.kind);
   if (second === undefined) {

@@ -2,7 +2,7 @@ import type { Collection, CollectionSpec, Documents, Find, Stored } from '../../
 import { openChanges } from '../changes.ts';
 import { type CatalogEntry, newestEntry } from './entry.ts';
 import { EventLog, type StoredEvent } from './event-log.ts';
-import { type CatalogKind, type CatalogRecord, isVisible, type ManifestHead, type Place } from './record.ts';
+import { type CatalogKind, type CatalogRecord, isVisible, type ManifestHead, type Namespace } from './record.ts';
 import { type ManifestRecord, StoredManifests } from './stored-manifests.ts';
 
 /** Lost compare-and-sets in a row before the call fails. */
@@ -22,8 +22,8 @@ export class ManifestStore<Manifest extends ManifestHead = ManifestHead> {
     this.log = parts.log;
   }
 
-  /** The record at a place, whether or not it is visible. */
-  async at({ tenant, scope, owner }: Place, name: string): Promise<CatalogRecord | null> {
+  /** The record with this name in the namespace, whether or not it is visible. */
+  async at({ tenant, scope, owner }: Namespace, name: string): Promise<CatalogRecord | null> {
     const [found] = await this.records.find({ tenant, where: { scope, owner, name }, limit: 1 });
     return found ?? null;
   }

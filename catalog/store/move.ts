@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { MAX_ATTEMPTS, type ManifestStore } from './manifest-store.ts';
-import { type CatalogRecord, isVisible, type ManifestHead, type Place, type VisibleRecord } from './record.ts';
+import { type CatalogRecord, isVisible, type ManifestHead, type Namespace, type VisibleRecord } from './record.ts';
 import { busy, type Change, deployedRecord, refusalOf, scopeChanged } from './rules.ts';
 
 interface Mover {
@@ -13,12 +13,12 @@ interface Mover {
 }
 
 /**
- * Moves an agent or workflow to another place and returns its record there. Within a tenant this is one compare-and-set.
+ * Moves an agent or workflow to another namespace and returns its record there. Within a tenant this is one compare-and-set.
  * Between tenants it is three steps: create a hidden copy, which reserves the name; write the target into the source, which
  * decides the move; make the copy visible and delete the source. After a crash the next access to either record completes the
  * move. Returns null when the entry was moved or deleted meanwhile. Throws `conflict` when the name is taken.
  */
-export async function moveRecord(mover: Mover, known: VisibleRecord, to: Place): Promise<VisibleRecord | null> {
+export async function moveRecord(mover: Mover, known: VisibleRecord, to: Namespace): Promise<VisibleRecord | null> {
   const { store } = mover;
   let source: CatalogRecord | null = known;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
@@ -47,7 +47,7 @@ const sameScope = (a: CatalogRecord, b: CatalogRecord): boolean => a.scope === b
 async function moveInside(
   { store, clock, by }: Mover,
   source: VisibleRecord,
-  to: Place,
+  to: Namespace,
 ): Promise<VisibleRecord | null> {
   const last_event = scopeChanged(store.kind, source, to, { by, at: isoTime(clock) });
   const moved: VisibleRecord = { ...source, ...to, version: source.version + 1, last_event };
@@ -63,7 +63,7 @@ async function moveInside(
 }
 
 /** Null when another write was faster. */
-async function moveAcross(mover: Mover, source: VisibleRecord, to: Place): Promise<VisibleRecord | null> {
+async function moveAcross(mover: Mover, source: VisibleRecord, to: Namespace): Promise<VisibleRecord | null> {
   const { store, clock, random, by } = mover;
   const { records } = store;
   // The manifests get new ids, since those of the source are deleted with it at any later time.
@@ -101,7 +101,7 @@ async function moveAcross(mover: Mover, source: VisibleRecord, to: Place): Promi
   };
 }
 
-function nameTaken({ store }: Mover, name: string, { scope }: Place): SvcError {
+function nameTaken({ store }: Mover, name: string, { scope }: Namespace): SvcError {
   const { noun } = store.kind;
   return new SvcError('conflict', `${noun === 'agent' ? 'an' : 'a'} ${noun} ${name} exists in scope ${scope} already`, {
     field: 'name',
@@ -113,7 +113,7 @@ const isoTime = (clock: Clock): string => new Date(clock.now()).toISOString();
 interface Registration<Manifest> {
   readonly manifest: Manifest;
   readonly manifestYaml: string;
-  readonly place: Place;
+  readonly namespace: Namespace;
   readonly force: boolean;
   readonly change: Change;
   /** Inserts a new record. Returns false when another write was faster, an error when the insert is not allowed. */
@@ -124,31 +124,31 @@ interface Registration<Manifest> {
 export async function register<Manifest extends ManifestHead>(
   store: ManifestStore<Manifest>,
   random: Random,
-  { manifest, manifestYaml, place, force, change, insert }: Registration<Manifest>,
+  { manifest, manifestYaml, namespace, force, change, insert }: Registration<Manifest>,
 ): Promise<string> {
   const { kind, records, log, manifests } = store;
   const { name, version } = manifest.metadata;
   const manifestId = random.uuid();
   // The manifest is stored first, so that a record never refers to a missing one.
-  await manifests.add(place.tenant, manifestId, manifestYaml);
+  await manifests.add(namespace.tenant, manifestId, manifestYaml);
   const refuse = async (error: SvcError): Promise<never> => {
-    await manifests.remove(place.tenant, [{ manifest_id: manifestId }]);
+    await manifests.remove(namespace.tenant, [{ manifest_id: manifestId }]);
     throw error;
   };
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const known = await store.at(place, name);
+    const known = await store.at(namespace, name);
     if (known !== null && !(await store.isSettled(known))) continue;
     const refusal = refusalOf(kind, manifest, known, force);
     if (refusal !== null) return refuse(refusal);
     const id = known?.id ?? random.uuid();
-    const deploy = { place, id, manifestId, shown: kind.shown(manifest), ...change };
+    const deploy = { namespace, id, manifestId, shown: kind.shown(manifest), ...change };
     const record = deployedRecord(kind, manifest, known, deploy);
     const written = known === null ? await insert(record) : await records.replace(record, known.version);
     if (written === false) continue;
     if (written !== true) return refuse(written);
     await log.record(record);
     const replaced = known?.versions.find((entry) => entry.version === version);
-    if (replaced !== undefined) await manifests.remove(place.tenant, [replaced]);
+    if (replaced !== undefined) await manifests.remove(namespace.tenant, [replaced]);
     return id;
   }
   return refuse(busy(kind));

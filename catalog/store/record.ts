@@ -3,8 +3,8 @@ import type { StoredDocument } from '../../runtime/documents.ts';
 import type { CatalogScope, CatalogStatus } from '../api.ts';
 import type { RecordedEvent } from './event-log.ts';
 
-/** The place of an entry; a name is unique in it. Global entries are in the system tenant. */
-export interface Place {
+/** The namespace of an entry's name, which is unique in it. Global entries are in the system tenant. */
+export interface Namespace {
   readonly tenant: string;
   readonly scope: CatalogScope;
   /** Subject, for scope user; else empty. */
@@ -16,7 +16,7 @@ export interface Place {
  * version, a deploy and a delete, two first deploys of a name (unique index). `id` is its UUID, the same in every scope;
  * `version` counts the writes.
  */
-export interface CatalogRecord extends StoredDocument, Place {
+export interface CatalogRecord extends StoredDocument, Namespace {
   readonly name: string;
   /** Last deployed first; in records of older versions highest first. */
   readonly versions: readonly VersionEntry[];
@@ -26,7 +26,7 @@ export interface CatalogRecord extends StoredDocument, Place {
   /** Set for workflows only. */
   readonly initial_state?: string;
   /**
-   * `CatalogStatus` is visible. `arriving` reserves the place for an entry that may come from another tenant, and is hidden.
+   * `CatalogStatus` is visible. `arriving` reserves the name for an entry that may come from another tenant, and is hidden.
    * `deleted` is between the decision to delete and the removal of the record, and is hidden too.
    */
   readonly status: CatalogStatus | 'arriving' | 'deleted';

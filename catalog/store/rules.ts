@@ -10,7 +10,7 @@ import {
   latestOf,
   MAX_VERSIONS,
   type ManifestHead,
-  type Place,
+  type Namespace,
   type Shown,
   withVersion,
 } from './record.ts';
@@ -25,8 +25,8 @@ export interface Change {
   readonly at: string;
 }
 
-/** The place at which an identity deploys to this scope. */
-export function placeOf(identity: Identity, scope: CatalogScope, userId: string = identity.subject): Place {
+/** The namespace to which an identity deploys in this scope. */
+export function namespaceOf(identity: Identity, scope: CatalogScope, userId: string = identity.subject): Namespace {
   return {
     tenant: scope === 'global' ? SYSTEM_TENANT : identity.tenant,
     scope,
@@ -57,7 +57,7 @@ export function refusalOf(
 }
 
 interface Deploy extends Change {
-  readonly place: Place;
+  readonly namespace: Namespace;
   readonly id: string;
   readonly manifestId: string;
   readonly shown: Shown;
@@ -68,13 +68,13 @@ export function deployedRecord(
   kind: Kind,
   { metadata: { name, version } }: ManifestHead,
   known: CatalogRecord | null,
-  { place, id, manifestId, shown, by, at }: Deploy,
+  { namespace, id, manifestId, shown, by, at }: Deploy,
 ): CatalogRecord {
   const versions = withVersion(known?.versions ?? [], { version, manifest_id: manifestId, deployed_at: at });
-  const payload = { ...subject(kind, { ...place, id, name }), version, deployed_at: at, by };
+  const payload = { ...subject(kind, { ...namespace, id, name }), version, deployed_at: at, by };
   return {
     ...(known ?? { created_by: by }),
-    ...place,
+    ...namespace,
     id,
     version: (known?.version ?? 0) + 1,
     name,
@@ -111,7 +111,7 @@ export function statusRecord(
 }
 
 /** The event of a change of scope. */
-export function scopeChanged(kind: Kind, known: CatalogRecord, to: Place, { by, at }: Change): RecordedEvent {
+export function scopeChanged(kind: Kind, known: CatalogRecord, to: Namespace, { by, at }: Change): RecordedEvent {
   const payload = {
     [kind.idField]: known.id,
     name: known.name,
@@ -126,12 +126,12 @@ export function scopeChanged(kind: Kind, known: CatalogRecord, to: Place, { by, 
   return eventAfter(known, kind.events.moved, payload, at);
 }
 
-const subject = ({ idField }: Kind, known: Place & { readonly id: string; readonly name: string }) => ({
+const subject = ({ idField }: Kind, known: Namespace & { readonly id: string; readonly name: string }) => ({
   ...{ [idField]: known.id, tenant_id: known.tenant, name: known.name, scope: known.scope },
   ...ownerOf(known),
 });
 
-const ownerOf = ({ scope, owner }: Place) => (scope === 'user' ? { owner } : {});
+const ownerOf = ({ scope, owner }: Namespace) => (scope === 'user' ? { owner } : {});
 
 function eventAfter(
   known: CatalogRecord | null,
@@ -166,10 +166,10 @@ export function requireDeploy({ noun }: PermissionsKind, identity: Identity, sco
     throw new SvcError('forbidden', `scope global: only an operator may change global ${noun}s`);
 }
 
-/** Throws `forbidden` unless the identity may delete, pause or archive entries at this place. */
-export function requireChange(kind: PermissionsKind, identity: Identity, place: Place): void {
-  requireDeploy(kind, identity, place.scope);
-  if (place.scope === 'user' && place.owner !== identity.subject && !isTenantAdmin(identity))
+/** Throws `forbidden` unless the identity may delete, pause or archive entries in this namespace. */
+export function requireChange(kind: PermissionsKind, identity: Identity, namespace: Namespace): void {
+  requireDeploy(kind, identity, namespace.scope);
+  if (namespace.scope === 'user' && namespace.owner !== identity.subject && !isTenantAdmin(identity))
     throw new SvcError('forbidden', `the ${kind.noun} belongs to another user`);
 }
 

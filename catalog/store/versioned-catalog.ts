@@ -15,15 +15,15 @@ import {
   type CatalogRecord,
   latestOf,
   type ManifestHead,
-  type Place,
+  type Namespace,
   type VisibleRecord,
 } from './record.ts';
 import {
   busy,
   type Change,
   deletedRecord,
+  namespaceOf,
   notFound,
-  placeOf,
   requireChange,
   requireDeploy,
   requireScopeChange,
@@ -76,7 +76,7 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
   ): Promise<string> {
     return register(this.store, this.#parts.random, {
       ...deploy,
-      place: placeOf(identity, scope),
+      namespace: namespaceOf(identity, scope),
       change: this.#change(identity),
       insert: (record) => this.#parts.insert(identity, record),
     });
@@ -161,15 +161,15 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
   }
 
   promote(identity: Identity, idOrName: string, target: 'tenant' | 'global'): Promise<Summary> {
-    return this.#move(identity, idOrName, target === 'tenant' ? 'user' : 'tenant', placeOf(identity, target));
+    return this.#move(identity, idOrName, target === 'tenant' ? 'user' : 'tenant', namespaceOf(identity, target));
   }
 
   demote(identity: Identity, idOrName: string, target: 'tenant' | 'user', userId?: string): Promise<Summary> {
-    const to = placeOf(identity, target, userId);
+    const to = namespaceOf(identity, target, userId);
     return this.#move(identity, idOrName, target === 'tenant' ? 'global' : 'tenant', to);
   }
 
-  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Place): Promise<Summary> {
+  async #move(identity: Identity, idOrName: string, from: CatalogScope, to: Namespace): Promise<Summary> {
     requireScopeChange(this.store.kind, identity, from, to.scope);
     const { store, clock, random } = this.#parts;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {

@@ -8,7 +8,7 @@ type Spec = NodeConfig['spec'];
 /** Rules over several blocks, for the effective settings after flags and environment. */
 export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   const problems: Problem[] = [];
-  const report = (path: Place, message: string): void => {
+  const report = (path: FieldPath, message: string): void => {
     problems.push({ path: pathText(path), ...yaml.locate(path), message });
   };
   storesRule(spec, report);
@@ -26,8 +26,8 @@ export function startRules(spec: Spec, yaml: YamlText): Problem[] {
   return problems;
 }
 
-type Place = readonly (string | number)[];
-type Report = (path: Place, message: string) => void;
+type FieldPath = readonly (string | number)[];
+type Report = (path: FieldPath, message: string) => void;
 
 function storesRule({ stores }: Spec, report: Report): void {
   if (stores.redis !== undefined && stores.mongodb === undefined)
@@ -43,7 +43,7 @@ function storesRule({ stores }: Spec, report: Report): void {
 }
 
 /** Only loopback is allowed without authentication (S2). */
-function bindRule(spec: Spec, path: Place, address: string, report: Report): void {
+function bindRule(spec: Spec, path: FieldPath, address: string, report: Report): void {
   if (isLoopback(address)) return;
   if (spec.iam.realms.length === 0)
     report(['spec', ...path], `${address} is not loopback: configure spec.iam.realms, or bind 127.0.0.1`);
@@ -58,13 +58,13 @@ function bindRule(spec: Spec, path: Place, address: string, report: Report): voi
 function clusterBindRule({ cluster, network }: Spec, report: Report): void {
   const address = cluster.bind ?? network.bind;
   if (!cluster.enabled || cluster.tls.enabled || isLoopback(address)) return;
-  const place = ['spec', 'cluster', 'bind'];
+  const path = ['spec', 'cluster', 'bind'];
   const or = 'set spec.cluster.tls, or bind 127.0.0.1';
   if (!cluster.insecure)
-    report(place, `${address} is not loopback: ${or}; spec.cluster.insecure: true allows plain text`);
+    report(path, `${address} is not loopback: ${or}; spec.cluster.insecure: true allows plain text`);
   else if (cluster.role !== 'worker' && cluster.join_token === undefined && !cluster.require_join_token)
     report(
-      place,
+      path,
       `${address} is not loopback: set spec.cluster.require_join_token or spec.cluster.join_token; or ${or}`,
     );
 }
@@ -107,16 +107,16 @@ function jwksRule({ iam }: Spec, report: Report): void {
 function webhookSecretsRule({ stimulus }: Spec, report: Report): void {
   const { webhooks, routes } = stimulus;
   const named = [
-    ...webhooks.map(({ source }, index) => ({ source, place: ['webhooks', index] })),
-    ...routes.map(({ source }, index) => ({ source, place: ['routes', index] })),
+    ...webhooks.map(({ source }, index) => ({ source, entry: ['webhooks', index] })),
+    ...routes.map(({ source }, index) => ({ source, entry: ['routes', index] })),
   ];
   const settingsOf = webhooksBySource(webhooks);
   const known = new Set<string>();
   const owners = new Map<string, WebhookSettings>();
-  for (const { source, place } of named) {
-    const path = ['spec', 'stimulus', ...place, 'source'];
+  for (const { source, entry } of named) {
+    const path = ['spec', 'stimulus', ...entry, 'source'];
     const isKnown = known.has(source.toLowerCase());
-    if (isKnown && place[0] === 'webhooks')
+    if (isKnown && entry[0] === 'webhooks')
       report(path, `${source} is named twice: expected one entry for each source`);
     if (isKnown) continue;
     known.add(source.toLowerCase());
@@ -156,9 +156,9 @@ function sandboxRule({ iam, runtime, mcp_servers: servers }: Spec, report: Repor
     if (wanted === 'host' && enabled && isOpen)
       report(['spec', 'mcp_servers', index, 'network'], asOperator('the server'));
   if (sandbox !== 'off') return;
-  const place = ['spec', 'runtime', 'host_commands', 'sandbox'];
-  if (iam.realms.length > 0) report(place, 'off is for a node without identity providers: expected auto or required');
-  else if (allow.length > 1) report(place, `off with ${allow.length} tenants in allow: expected auto or required`);
+  const path = ['spec', 'runtime', 'host_commands', 'sandbox'];
+  if (iam.realms.length > 0) report(path, 'off is for a node without identity providers: expected auto or required');
+  else if (allow.length > 1) report(path, `off with ${allow.length} tenants in allow: expected auto or required`);
 }
 
 const OWN = 'give each source its own';

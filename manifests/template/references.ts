@@ -15,9 +15,9 @@ export interface Reference {
 type Path = readonly string[];
 
 /** The values of `this` and block parameters; null where they depend on the data, as inside `#each`. */
-interface Place {
+interface Frame {
   readonly context: Path | null;
-  readonly outer: Place | null;
+  readonly outer: Frame | null;
   readonly params: ReadonlyMap<string, Path | null>;
   /** Paths that an enclosing test has found. */
   readonly tested: readonly Path[];
@@ -37,64 +37,64 @@ export function termReferences(term: Term): readonly Reference[] {
   return walk.found;
 }
 
-const ROOT: Place = { context: [], outer: null, params: new Map(), tested: [] };
+const ROOT: Frame = { context: [], outer: null, params: new Map(), tested: [] };
 
 class Walk {
   readonly found: Reference[] = [];
 
-  nodes(nodes: readonly TemplateNode[], place: Place): void {
+  nodes(nodes: readonly TemplateNode[], frame: Frame): void {
     for (const node of nodes) {
-      if (node.kind === 'value') this.term(node.term, place, false);
-      else if (node.kind !== 'text') this.#block(node, place);
+      if (node.kind === 'value') this.term(node.term, frame, false);
+      else if (node.kind !== 'text') this.#block(node, frame);
     }
   }
 
-  #block(block: BlockNode, place: Place): void {
+  #block(block: BlockNode, frame: Frame): void {
     const { kind, subject } = block;
     const isTest = kind === 'if' || kind === 'unless' || kind === 'section' || block.otherwise !== null;
-    this.term(subject, place, isTest);
-    const path = subject.kind === 'path' ? pathOf(subject, place) : null;
-    const tested: Place = path === null ? place : { ...place, tested: [...place.tested, path] };
+    this.term(subject, frame, isTest);
+    const path = subject.kind === 'path' ? pathOf(subject, frame) : null;
+    const tested: Frame = path === null ? frame : { ...frame, tested: [...frame.tested, path] };
     const isNegated = kind === 'unless';
-    this.nodes(block.body, isNegated ? place : bodyPlace(block, path, tested));
-    this.nodes(block.otherwise ?? [], isNegated ? tested : place);
+    this.nodes(block.body, isNegated ? frame : bodyFrame(block, path, tested));
+    this.nodes(block.otherwise ?? [], isNegated ? tested : frame);
   }
 
-  term(term: Term, place: Place, conditional: boolean): void {
+  term(term: Term, frame: Frame, conditional: boolean): void {
     if (term.kind === 'path') {
-      const path = pathOf(term, place);
+      const path = pathOf(term, frame);
       if (path === null || path.length === 0) return;
-      const isTested = place.tested.some((tested) => startsWith(tested, path));
+      const isTested = frame.tested.some((tested) => startsWith(tested, path));
       this.found.push({ path, offset: term.offset, conditional: conditional || isTested });
     } else if (term.kind === 'call') {
       for (const [index, arg] of term.args.entries()) {
-        this.term(arg, place, conditional || (term.name === DEFAULT && index === 0));
+        this.term(arg, frame, conditional || (term.name === DEFAULT && index === 0));
       }
     }
   }
 }
 
-function bodyPlace(block: BlockNode, path: Path | null, place: Place): Place {
-  if (block.kind === 'if') return place;
+function bodyFrame(block: BlockNode, path: Path | null, frame: Frame): Frame {
+  if (block.kind === 'if') return frame;
   const isList = block.kind !== 'with';
   const context = isList ? null : path;
-  const params = new Map(place.params);
+  const params = new Map(frame.params);
   for (const [index, name] of block.params.entries()) params.set(name, index === 0 ? context : null);
-  return { context, outer: place, params, tested: place.tested };
+  return { context, outer: frame, params, tested: frame.tested };
 }
 
-function pathOf({ base, parts }: PathTerm, place: Place): Path | null {
+function pathOf({ base, parts }: PathTerm, frame: Frame): Path | null {
   switch (base.kind) {
     case 'root':
       return parts;
     case 'loop':
       return null;
     case 'param': {
-      const start = place.params.get(base.name) ?? null;
+      const start = frame.params.get(base.name) ?? null;
       return start === null ? null : [...start, ...parts];
     }
     case 'context': {
-      let at: Place | null = place;
+      let at: Frame | null = frame;
       for (let up = 0; up < base.depth && at !== null; up += 1) at = at.outer;
       return at === null || at.context === null ? null : [...at.context, ...parts];
     }

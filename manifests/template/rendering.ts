@@ -28,7 +28,7 @@ interface Frame {
 }
 
 /** The text for a missing path, as a value or as the argument of `#each` or `#with`. */
-type Placeholder = (written: string, place: 'value' | BlockKind) => string;
+type Placeholder = (written: string, use: 'value' | BlockKind) => string;
 
 /** Called with each path that is read, as the author wrote it, and with its value. */
 export type OnRead = (written: string, found: Found) => void;

@@ -104,7 +104,7 @@ for (const store of DOCUMENT_STORES)
         async collection<T extends StoredDocument>(spec: CollectionSpec) {
           const real = await documents.collection<T>(spec);
           const find: typeof real.find = async (query) => {
-            // The place that it goes to is looked at.
+            // The namespace that it moves to is checked.
             const isIt = query.where?.scope === 'user' && query.where.name === 'overtaken';
             if (isIt) await meanwhile.splice(0)[0]?.();
             return real.find(query);
