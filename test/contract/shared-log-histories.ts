@@ -109,7 +109,7 @@ class Sender {
   /** The store lost all but the first messages; a late copy of a call may bring some of them back. The next ones come from a new process. */
   async startAnew(kept: number): Promise<void> {
     this.sent = this.sent.slice(0, kept);
-    await this.close();
+    // The earlier connection is subscribing again: it is closed when the history is over, by the one who opened it.
     this.#store = await this.#driver.another();
   }
 
