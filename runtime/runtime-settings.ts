@@ -20,6 +20,11 @@ export interface RuntimeSettings {
    */
   readonly unreadMs: number;
   readonly batchLimit: number;
+  /**
+   * Turns that take this long together run while the commit before them is written, milliseconds. Shorter ones are not worth
+   * a commit of their own (decision 0066). No turns do by default where the store is in the process.
+   */
+  readonly overlapMs: number;
   readonly mailboxBound: number;
   /** Most actors in memory, and most bytes of their encoded states. */
   readonly cacheLimit: number;
@@ -50,6 +55,7 @@ export const runtimeDefaults: RuntimeSettings = {
   pollMs: 1_000,
   unreadMs: 10_000,
   batchLimit: 256,
+  overlapMs: 0.5,
   mailboxBound: 1_024,
   cacheLimit: 10_000,
   cacheBytes: 256 * 1024 * 1024,

@@ -347,7 +347,8 @@ function probesOf({ store, blobs }: RuntimeParts, archive: Archive): NonNullable
 type Kernel = Awaited<ReturnType<typeof assemble>>;
 
 async function assemble(parts: ClientParts) {
-  const settings: RuntimeSettings = { ...runtimeDefaults, ...parts.settings };
+  const overlapMs = parts.store.isInProcess === true ? Number.POSITIVE_INFINITY : runtimeDefaults.overlapMs;
+  const settings: RuntimeSettings = { ...runtimeDefaults, overlapMs, ...parts.settings };
   const clock = parts.clock ?? systemClock;
   const random = parts.random ?? systemRandom;
   const { store } = parts;

@@ -30,6 +30,8 @@ export interface KernelParts {
   readonly retry: RetrySettings;
   /** Most entries in a batch. */
   readonly batchLimit: number;
+  /** Turns that take this long together run while the commit before them is written, milliseconds. */
+  readonly overlapMs: number;
   /** Whether each turn is recorded in the journal (R3). */
   readonly ledger: boolean;
   /**

@@ -7,8 +7,9 @@ import type { MailboxEntry } from '../message.ts';
 import { closeEndedWithRetry, LogOrder } from './close-ended.ts';
 import type { Committed, Committing } from './commit-turns.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import { LogBatches, takePostponed } from './log-batches.ts';
+import { LogBatches } from './log-batches.ts';
 import { Progress } from './progress.ts';
+import { takePostponed } from './slow-actors.ts';
 import { StoreClock } from './store-clock.ts';
 
 /** How long a stopping node repeats its commit while the store is unavailable. */
@@ -38,7 +39,7 @@ export interface Granted<L extends Log = Log> {
 }
 
 /**
- * Serves one log under one lease: takes its mailbox batch by batch, runs the turns, commits. Batches run strictly one
+ * Serves one log under one lease: takes its mailbox batch by batch, runs the turns, commits. Commits run strictly one
  * after another, and a fenced commit ends the server for good (K4). The log is a partition's own, or one that
  * partitions share.
  */
@@ -239,10 +240,16 @@ export class LogServer<L extends Log = Log> {
   }
 
   async #serveAll(first: readonly MailboxEntry[]): Promise<void> {
+    const batches = this.#batches;
+    const isAnyLeft = (): boolean => entries.length > 0 || batches.isNextReady || batches.results.isAnyWaiting;
     let entries = first;
-    while ((entries.length > 0 || this.#batches.results.isAnyWaiting) && !this.#lost && !this.#draining()) {
-      entries = await this.#batches.handle(entries);
-      await this.#makeRoom();
+    try {
+      while (isAnyLeft() && !this.#lost && !this.#draining()) {
+        entries = await batches.handle(entries);
+        await this.#makeRoom();
+      }
+    } finally {
+      batches.dropNext();
     }
   }
 

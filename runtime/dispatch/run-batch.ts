@@ -13,7 +13,7 @@ import { isReadable, UNREADABLE } from '../turns/loading.ts';
 import { isSpilled } from '../turns/payload.ts';
 import type { AheadOfCommit } from './ahead-of-commit.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import type { LocalResult, LocalResults } from './local-results.ts';
+import type { BatchResults, LocalResult } from './local-results.ts';
 import type { Progress } from './progress.ts';
 import { type ReadyMessages, readyMessages } from './ready-messages.ts';
 import type { Postponed, SlowActors } from './slow-actors.ts';
@@ -50,6 +50,8 @@ export interface BatchInput {
   readonly resumed?: readonly MailboxEntry[];
   /** Postpones messages of slow actors. Null: the batch waits for every actor. */
   readonly slow: SlowActors | null;
+  /** Actors that a commit under way changes. The batch ends before the first entry for one of them. */
+  readonly excluded?: ReadonlySet<Address>;
 }
 
 /** A message that the batch took. `message` is null when its body was not read in time. */
@@ -66,8 +68,6 @@ interface Local {
 
 /** A batch being run. Each message has one turn: first those of the mailbox, then those handled beside it. */
 export class BatchRun {
-  /** Entries of the mailbox. */
-  readonly entries: readonly MailboxEntry[];
   /** The turns so far. */
   readonly batch: Batch;
   /**
@@ -91,12 +91,15 @@ export class BatchRun {
   readonly #owner: BatchOwner;
   readonly #handling: Handling;
   readonly #slow: SlowActors | null;
+  readonly #excluded: ReadonlySet<Address>;
+  #entries: readonly MailboxEntry[];
 
   constructor(parts: KernelParts, owner: BatchOwner, handling: Handling, input: BatchInput) {
     this.#parts = parts;
     this.#owner = owner;
     this.#handling = handling;
-    this.entries = input.entries;
+    this.#entries = input.entries;
+    this.#excluded = input.excluded ?? new Set();
     this.resumed = input.resumed ?? [];
     this.results = [...this.resumed];
     const now = owner.clock.turn(Math.max(0, ...this.first.map((entry) => entry.at)));
@@ -106,6 +109,16 @@ export class BatchRun {
       digests: parts.ledger,
     });
     this.#slow = input.slow;
+  }
+
+  /** Entries of the mailbox. */
+  get entries(): readonly MailboxEntry[] {
+    return this.#entries;
+  }
+
+  /** Whether it took nothing. */
+  get isEmpty(): boolean {
+    return this.#taken.length === 0;
   }
 
   /** The entries that the run begins with. */
@@ -214,7 +227,9 @@ export class BatchRun {
     if (this.hasLarge) await turnsFirst();
     if (this.#owner.lost) return false;
     for (const [body, message] of ready.bodies) this.#bodies.set(body, message);
+    const end = this.#endBeforeExcluded(entries, ready);
     for (const [index, entry] of all.entries()) {
+      if (index >= end && index < entries.length) continue;
       const message = ready.messages[index] ?? null;
       const local = locals[index - entries.length];
       const slow = ready.slow.get(index);
@@ -229,6 +244,19 @@ export class BatchRun {
       else if (message !== null) this.batch.deliver(entry, message, activationOf(message, ready), ready.bodies);
     }
     return true;
+  }
+
+  /**
+   * Ends the batch before the first entry for an excluded actor, or for one that is not known because the body was not
+   * read in time. Returns how many of `entries` it has.
+   */
+  #endBeforeExcluded(entries: readonly MailboxEntry[], { messages }: ReadyMessages): number {
+    if (this.#excluded.size === 0 || entries.length === 0) return entries.length;
+    const isOut = (message: Message | SvcError | null): boolean =>
+      message === null || (isReadable(message) && this.#excluded.has(message.to));
+    const first = messages.slice(0, entries.length).findIndex(isOut);
+    if (first >= 0) this.#entries = entries.slice(0, first);
+    return this.#entries.length;
   }
 
   #placeOf(to: Address, entry: MailboxEntry): Partition {
@@ -270,7 +298,7 @@ const MOST_RESULTS = 256;
 export async function goOnAhead(
   run: BatchRun,
   ahead: AheadOfCommit,
-  waiting: Pick<LocalResults, 'take' | 'tookAhead'>,
+  waiting: Pick<BatchResults, 'take' | 'tookAhead'>,
 ): Promise<boolean> {
   while (ahead.start(run.batch.writes) && run.results.length < MOST_RESULTS) {
     await new Promise<void>((resume) => void setImmediate(resume));

@@ -5,7 +5,9 @@ import { SvcError, toSvcError } from '../errors.ts';
 import { counted } from '../kit/counted.ts';
 import { backoffMs, sleep } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
+import { decodeMessageText } from '../turns/codec.ts';
 import { isSpilled } from '../turns/payload.ts';
+import type { KernelParts } from './kernel-parts.ts';
 
 export interface SlowActorsParts {
   readonly clock: Clock;
@@ -199,5 +201,53 @@ export class SlowActors {
       `${counted(this.#count, 'message waits', 'messages wait')} for the states of ${counted(this.#waiting.size, 'actor')}`,
       toSvcError(thrown),
     );
+  }
+}
+
+const PAGE = 256;
+
+const LOOK_AGAIN_MS = 100;
+
+/** Failures from one warning to the next. */
+const WARN_EVERY = 100;
+
+/**
+ * Reads the messages that were postponed before a log was taken. Their actors count as slow, so that messages for them
+ * in the log come behind. It waits for a store that does not answer, until `isOver`.
+ */
+export async function takePostponed(
+  { store, clock, warn }: Pick<KernelParts, 'store' | 'clock' | 'warn'>,
+  partitions: readonly Partition[],
+  slow: SlowActors,
+  isOver: () => boolean,
+): Promise<void> {
+  for (const partition of partitions) {
+    let [after, failures, isLeft] = [0, 0, true];
+    while (isLeft && !isOver()) {
+      try {
+        const page = (await store.sharedLogs?.postponed(partition, after, PAGE)) ?? [];
+        slow.add(
+          page.map((entry) => ({ entry: { ...entry, partition }, key: slow.keyOf(entry.body, receiverOf(entry)) })),
+        );
+        after = page.at(-1)?.seq ?? after;
+        isLeft = page.length > 0;
+      } catch (thrown) {
+        if (failures % WARN_EVERY === 0)
+          warn(`the postponed messages of ${partition} could not be read; they are tried again`, toSvcError(thrown));
+        failures += 1;
+        await sleep(clock, LOOK_AGAIN_MS);
+      }
+    }
+  }
+}
+
+/** The receiver of an entry. Null when the body is in Blobs or cannot be decoded. */
+function receiverOf({ body }: MailboxEntry): Address | null {
+  if (isSpilled(body)) return null;
+  try {
+    return decodeMessageText(body).to;
+  } catch {
+    // The batch that handles the entry dead-letters it.
+    return null;
   }
 }

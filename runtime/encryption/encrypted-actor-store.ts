@@ -39,6 +39,7 @@ export class EncryptedActorStore implements ActorStore {
   /** The encrypted form of each commit: the store recognises a repeated one by its identity. */
   readonly #commits = new WeakMap<Commit, Commit>();
   readonly sharedLogs: SharedLogs | undefined;
+  readonly isInProcess: boolean;
   /** Ends when the last append that waits for a key was sent. */
   #turns: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -46,6 +47,7 @@ export class EncryptedActorStore implements ActorStore {
   constructor(inner: ActorStore, cipher: TextCipher) {
     this.#inner = inner;
     this.#cipher = cipher;
+    this.isInProcess = inner.isInProcess === true;
     this.sharedLogs = inner.sharedLogs && this.#sharedLogs(inner.sharedLogs);
   }
 

@@ -24,6 +24,7 @@ const TIME_FACT = 'time';
  * owes messages. Throws `unavailable` when the directory is locked, the disk is full or fails, or the store is closed.
  */
 export class SqliteActorStore implements ActorStore {
+  readonly isInProcess = true;
   readonly #directory: string;
   readonly #clock: Clock;
   readonly #onFailed: () => void;

@@ -82,6 +82,8 @@ export function kernelFaults(name: string, make: () => Promise<FaultStores>, run
         leaseRenewMs: 40,
         // Shorter than the time between two renewals: partitions often share a log, and often have their own.
         shareAfterMs: 20,
+        // Any two inputs make two batches, of which one runs while the other is written.
+        overlapMs: 0,
         retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
       },
       warn: (message, error) => warnings.push(`${message}: ${String(error)}`),

@@ -185,7 +185,15 @@ export async function slowActorsRuntime(server: RedisServer, directory: string, 
     return startRuntime({
       placement,
       ...{ ...common, effects, node, handlers: [gated], store: bent(node) },
-      settings: { ...pools, leaseTtlMs: 2_000, leaseRenewMs: 200, shareAfterMs: 20, retry: RETRY, cacheLimit: 8 },
+      settings: {
+        ...pools,
+        overlapMs: 0,
+        leaseTtlMs: 2_000,
+        leaseRenewMs: 200,
+        shareAfterMs: 20,
+        retry: RETRY,
+        cacheLimit: 8,
+      },
     });
   };
   const names: Partition[] = [...Array.from({ length: PARTITIONS }, (_, n): Partition => `default:${n}`), 'system:0'];
