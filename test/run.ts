@@ -18,7 +18,7 @@ import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { inBatches } from './support/batches.ts';
 import { buildPrograms } from './support/built-programs.ts';
-import { ROOMY_HEAP } from './support/child-program.ts';
+import { SHORT_LIVED } from './support/child-program.ts';
 import { buildMongo } from './support/ferretdb.ts';
 import { collectTimes, type FileTime } from './support/file-times.ts';
 import { withFilesInMemory } from './support/files-in-memory.ts';
@@ -103,7 +103,7 @@ if (areBuilt && !flags.includes('--long')) withFilesInMemory();
 const machineBefore = machineSeconds();
 const count = { passed: 0, failed: 0, skipped: 0 };
 const times = collectTimes();
-const options = [...ROOMY_HEAP, '--import', new URL('./deadline.ts', import.meta.url).href];
+const options = [...SHORT_LIVED, '--import', new URL('./deadline.ts', import.meta.url).href];
 const MOST_MINUTES = flags.includes('--long') ? 60 : 20;
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
 
