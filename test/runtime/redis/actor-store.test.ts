@@ -77,11 +77,14 @@ async function freshStore(
   };
 }
 
-/** `shared`: partitions of a node may share a log; `tags`: on a Cluster they have slots together. */
+/**
+ * `shared`: partitions of a node may share a log; `tags`: on a Cluster they have slots together; `nth`: sections that a run
+ * of normal size takes.
+ */
 function contractOn(
   name: string,
   start: () => Promise<Running>,
-  { packs = true, shared = false, tags = true, encrypted = false } = {},
+  { packs = true, shared = false, tags = true, encrypted = false, nth = 3 } = {},
 ): void {
   describe(name, { skip: redisMissing() ?? false }, () => {
     let server: Running | undefined;
@@ -95,7 +98,7 @@ function contractOn(
       if (server === undefined) throw new Error(`${name} did not start`);
       return freshStore(server, { packs, tags, encrypted });
     };
-    actorStoreContract(name, make);
+    actorStoreContract(name, make, nth);
     if (shared) sharedLogs(make);
   });
 }
@@ -116,7 +119,7 @@ async function overWire(): Promise<Running> {
 }
 
 const overCluster = (): Promise<Running> => startRedisCluster({ wire: wireTo });
-contractOn('Redis', overWire, { shared: true });
+contractOn('Redis', overWire, { shared: true, nth: 1 });
 contractOn('Redis Cluster', overCluster, { shared: true });
 const others: readonly Parameters<typeof contractOn>[] = [
   ['encrypted Redis', overWire, { shared: true, encrypted: true }],
