@@ -5,7 +5,6 @@ import { type TestContext, test } from 'node:test';
 import { CliFailure, EXIT } from '../../cli/failure.ts';
 import { eventRecords } from '../../cli/follow.ts';
 import { NodeClient } from '../../cli/node-client.ts';
-import { svc } from './svc-run.ts';
 
 async function server(t: TestContext, answer: RequestListener): Promise<string> {
   const listening = createServer(answer).listen(0, '127.0.0.1');
@@ -18,15 +17,6 @@ async function server(t: TestContext, answer: RequestListener): Promise<string> 
   assert.ok(address !== null && typeof address === 'object');
   return `http://127.0.0.1:${address.port}`;
 }
-
-const SAY_FETCH = `data:text/javascript,process.on('exit',()=>process.stderr.write(
-  process.moduleLoadList.filter((name)=>name.includes('undici')).join()))`.replaceAll(/\s/g, '');
-
-test('a command that calls the node loads no fetch', async (t) => {
-  const url = await server(t, (_request, response) => response.end('{"agents":[]}'));
-  const { code, stderr } = await svc(['--url', url, 'agent', 'list'], { NODE_OPTIONS: `--import ${SAY_FETCH}` });
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
-});
 
 test('a redirect is followed', async (t) => {
   const url = await server(t, ({ url: path, headers }, response) => {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
-import { SVC_SOURCE, SvcRun } from './svc-run.ts';
+import { SVC_SOURCE, SvcRun, svc } from './svc-run.ts';
 
 /** Writes the packages that a process has loaded to a file when it ends. */
 const WATCH = `import { writeFileSync } from 'node:fs';
@@ -37,4 +39,18 @@ test('an idle node without a settings file loads no library for YAML, tokens, sc
     names.filter((name) => late.includes(name)),
     [],
   );
+});
+
+const SAY_FETCH = `data:text/javascript,process.on('exit',()=>process.stderr.write(
+  process.moduleLoadList.filter((name)=>name.includes('undici')).join()))`.replaceAll(/\s/g, '');
+
+test('a command that calls the node loads no fetch', async (t) => {
+  const node = createServer((_request, response) => response.end('{"agents":[]}')).listen(0, '127.0.0.1');
+  await once(node, 'listening');
+  t.after(() => node.close());
+  const address = node.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const args = ['--url', `http://127.0.0.1:${address.port}`, 'agent', 'list'];
+  const { code, stderr } = await svc(args, { NODE_OPTIONS: `--import ${SAY_FETCH}` });
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
 });
