@@ -57,6 +57,8 @@ async function play(seed: number): Promise<void> {
           await admin.save();
         },
         async goBack() {
+          // A copy that comes after the store went back is not played here yet.
+          await wire.deliverLate();
           await server.restart();
           await waitUntil('the server answers', () =>
             admin.ping().then(
