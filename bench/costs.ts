@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import type { RedisServer } from '../test/support/redis.ts';
 
-/** What a stretch of calls used, as sums since the processes began. */
+/** Resources that the processes have used since their start. */
 interface Used {
   readonly redisUs: number;
   readonly workerUs: number;
@@ -21,7 +21,7 @@ const US_PER_TICK = 10_000;
 
 function cpuUs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name in parentheses may hold blanks.
+  // The name in parentheses may contain spaces.
   const [utime, stime] = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -33,7 +33,7 @@ interface Process {
   readonly pid: number;
 }
 
-/** Asks Redis servers and the kernel what servers, workers and a client have used, all of a kind together. */
+/** Reads from Redis servers and the kernel what servers, workers and a client have used, as sums by kind. */
 export class CostMeter {
   readonly #servers: readonly Redis[];
   readonly #processes: Readonly<Record<'redis' | 'workers' | 'client', readonly Process[]>>;
@@ -44,10 +44,10 @@ export class CostMeter {
   }
 
   async used(): Promise<Used> {
-    const told = await Promise.all(this.#servers.map((server) => toldBy(server)));
+    const figures = await Promise.all(this.#servers.map((server) => figuresOf(server)));
     const { redis, workers, client } = this.#processes;
     const cpu = { redisUs: cpuOf(redis), workerUs: cpuOf(workers), clientUs: cpuOf(client) };
-    return { ...cpu, ...told.reduce(added, NOTHING) };
+    return { ...cpu, ...figures.reduce(added, NOTHING) };
   }
 
   close(): void {
@@ -57,7 +57,7 @@ export class CostMeter {
 
 const NOTHING = { commands: 0, bytesIn: 0, bytesOut: 0, aofBytes: 0 };
 
-async function toldBy(server: Redis): Promise<typeof NOTHING> {
+async function figuresOf(server: Redis): Promise<typeof NOTHING> {
   const [stats, persistence, commands] = await Promise.all([
     server.info('stats'),
     server.info('persistence'),
@@ -82,7 +82,7 @@ const cpuOf = (processes: readonly Process[]): number => processes.reduce((sum, 
 
 const field = (info: string, name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 
-/** What one of `calls` calls between two readings cost. */
+/** The cost of one of `calls` calls between two readings. */
 export function costOf(before: Used, after: Used, calls: number): Cost {
   const each = (name: keyof Used): number => (after[name] - before[name]) / calls;
   return {

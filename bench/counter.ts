@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineActor } from '../runtime/define-actor.ts';
 
-/** What is asked of every peer: add one to the counter of a key, answer the new value; 100 bytes come along. */
+/** The call to every peer: add one to the counter of a key and return the new value, with 100 bytes of payload. */
 export const counter = defineActor({
   kind: 'counter',
   version: 1,

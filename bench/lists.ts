@@ -1,6 +1,6 @@
 /**
  * Lists and logs (suite `management`) on a MongoDB-wire server whose indexes give an order, beside SQLite: the server of
- * decision 0020, built from sources that are given, or the one that `MONGODB_URI` names. Downloads nothing.
+ * decision 0020, built from the given sources, or the one that `MONGODB_URI` names. Downloads nothing.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -82,7 +82,7 @@ async function measure({ sources, postgres, uri, isQuick }: Asked, stop: AbortSi
   if (sources !== undefined) return onOwnServer(sources, postgres, isQuick, stop);
   console.error(LEFT_OUT);
   const code = await suite({ SVC_BENCH_STORE: 'SQLite' }, isQuick, stop);
-  // Once more: the figures have scrolled the first one away.
+  // Printed again at the end, since the figures have scrolled the first one away.
   console.error(LEFT_OUT);
   return code;
 }
@@ -153,7 +153,7 @@ async function built(folder: string, directory: string, signal: AbortSignal): Pr
   try {
     await run('go', args, { cwd: folder, env, timeout: BUILD_WITHIN_MS, signal });
   } catch (error) {
-    throw new Error(`the sources do not build: ${told(error)}`);
+    throw new Error(`the sources do not build: ${reasonOf(error)}`);
   }
   return program;
 }
@@ -205,8 +205,8 @@ async function startFerret(program: string, postgresUrl: string) {
   return { uri, stop };
 }
 
-/** What a program said when it failed, else why it could not be run. */
-function told(error: unknown): string {
+/** Output of a program that failed, else why it could not be run. */
+function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const said = 'stderr' in error ? String(error.stderr).trim() : '';
   return said === '' ? error.message : said.slice(-LOG_SHOWN);
@@ -219,12 +219,12 @@ try {
   wanted = asked(process.argv.slice(2));
   if (wanted === null) console.log(USAGE);
 } catch (error) {
-  console.error(`${told(error)}\n\n${USAGE}`);
+  console.error(`${reasonOf(error)}\n\n${USAGE}`);
   process.exitCode = 2;
 }
 if (wanted !== null) {
   process.exitCode = await measure(wanted, stop.signal).catch((error: unknown) => {
-    console.error(told(error));
+    console.error(reasonOf(error));
     return 1;
   });
 }

@@ -14,7 +14,7 @@ export interface LoadPlan {
   readonly runMs: number;
 }
 
-/** Keeps `inFlight` calls going: each caller waits for its answer before it asks again. Only answered calls count. */
+/** Keeps `inFlight` calls in flight: each caller waits for its answer before the next call. Only answered calls count. */
 export async function closedLoop(plan: LoadPlan, call: (index: number) => Promise<void>): Promise<Measured> {
   const warmUp = await stretch(plan.inFlight, plan.warmUpMs, call);
   const measured = await stretch(plan.inFlight, plan.runMs, call);

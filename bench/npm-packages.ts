@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
-/** Where what is no package of ours is kept, out of git's sight. */
+/** Directory of packages that are not dependencies; git ignores it. */
 export const CACHE = new URL('../.cache/', import.meta.url).pathname;
 const INSTALL_WITHIN_MS = 180_000;
 
 /**
- * Folder in the cache with `node_modules` of these packages (`NAME@VERSION`): installed by npm on first use. No script
- * of theirs is run. Rejects when npm cannot have them.
+ * Folder in the cache with `node_modules` of these packages (`NAME@VERSION`): npm installs them on first use,
+ * without running their scripts. Rejects when npm cannot get them.
  */
 export async function npmPackages(name: string, wanted: readonly string[]): Promise<string> {
   const folder = join(CACHE, name);
@@ -20,7 +20,7 @@ export async function npmPackages(name: string, wanted: readonly string[]): Prom
   return folder;
 }
 
-/** Beside its place first: an install that broke off leaves nothing there. */
+/** Installed into another directory first, so that an interrupted install leaves nothing. */
 async function install(folder: string, wanted: readonly string[]): Promise<void> {
   const beside = `${folder}-${process.pid}`;
   await mkdir(beside, { recursive: true });
@@ -34,7 +34,7 @@ async function install(folder: string, wanted: readonly string[]): Promise<void>
   }
 }
 
-/** A package of such a folder; the caller says what of it is used, since no types of it are here. */
+/** Loads a package of such a folder; the caller gives its type, since its types are not installed. */
 export async function importFrom<Module>(folder: string, name: string): Promise<Module> {
   const entry = createRequire(join(folder, 'package.json')).resolve(name);
   const module: Module = await import(pathToFileURL(entry).href);

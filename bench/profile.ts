@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { serveRole } from './role.ts';
 
 /**
- * Serves a role; with `SVC_BENCH_PROFILE=PREFIX` in the environment it leaves a CPU profile of its whole life in
+ * Serves a role; with `SVC_BENCH_PROFILE=PREFIX` in the environment it writes a CPU profile of the whole process to
  * `PREFIX-ROLE.cpuprofile` (a developer's tool: figures of a profiled run say nothing).
  */
 export async function serveProfiled<Question, Answer>(

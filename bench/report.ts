@@ -22,7 +22,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** Where and of what these figures are. */
+/** Machine and versions of these figures. */
 export function heading(command: string): string {
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
   const memory = Math.round(totalmem() / 1024 ** 3);

@@ -49,7 +49,7 @@ export async function startRole<Question extends object, Answer>(
   };
 }
 
-/** The other side: options from the command line, a handler for each question. */
+/** In the process of the role: options from the command line, a handler for each question. */
 export function serveRole<Question, Answer>(
   handle: (question: Question) => Promise<Answer>,
   stop: () => Promise<void>,
@@ -58,7 +58,7 @@ export function serveRole<Question, Answer>(
     const done =
       message === 'stop'
         ? stop().then(() => process.exit(0))
-        : // What the parent sends is what this role's suite declares: both sides are in this folder.
+        : // The suite of this role declares the type; both sides are in this folder.
           handle(message as Question).then((answer) => process.send?.(answer ?? {}));
     done.catch((error: unknown) => {
       console.error(error);

@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
 };
 
-/** What the API answers to a GET: JSON, or undefined for 404. */
+/** Answer of the API to a GET: JSON, or undefined for 404. */
 export type ApiAnswers = (url: URL) => string | undefined;
 
 /** The built pages, and generated answers behind the API, so that only the browser is measured. */

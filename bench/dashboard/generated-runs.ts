@@ -4,7 +4,7 @@ import type { ApiAnswers } from './built-pages.ts';
 const STATUSES = ['completed', 'failed', 'running'] as const;
 const NEWEST_AT = Date.UTC(2026, 0, 5, 9, 30);
 
-/** The run at a place of the list, newest first. */
+/** The run at an index of the list, newest first. */
 export function generatedRun(at: number): Run {
   const status = STATUSES[at % 3] ?? 'completed';
   const startedAt = NEWEST_AT - at * 1_000;

@@ -39,7 +39,7 @@ function outcomeOf(chance: number): Delivery['outcome'] {
   return 'done';
 }
 
-/** A fleet at work: each delivery follows from an earlier one, actors join over time, some change their node. */
+/** A generated trace: each delivery follows from an earlier one, actors join over time, some change their node. */
 export function generateTrace({ deliveries, lanes }: TraceShape): {
   readonly head: Omit<Trace, 'deliveries' | 'effects' | 'next'>;
   readonly deliveries: Delivery[];

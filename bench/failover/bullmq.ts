@@ -5,7 +5,7 @@ import { startRole } from '../role.ts';
 import { END_WITHIN_MS, type FailoverPeer, shareOf } from './peer.ts';
 import { Workers } from './workers.ts';
 
-/** BullMQ's own settings of a worker; none: its defaults. */
+/** Settings of a BullMQ worker; default: its own. */
 export interface BullmqSettings {
   readonly concurrency?: number;
   readonly lockDuration?: number;

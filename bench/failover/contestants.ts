@@ -15,7 +15,7 @@ export interface Contestant {
   readonly name: string;
   readonly workers: number;
   readonly forms: readonly Form[];
-  /** Slow ones once, whatever the plan. */
+  /** Slow peers run once, whatever the plan. */
   readonly once: boolean;
   start(): Promise<FailoverPeer>;
 }
@@ -23,12 +23,12 @@ export interface Contestant {
 const MIDDLE: Form = { kills: 'middle', stepMs: 50 };
 const AT_ONE_SECOND: Form = { kills: { kind: 'once', ms: 1_000 }, stepMs: 50 };
 const EACH_TWO_SECONDS: Form = { kills: { kind: 'every', ms: 2_000 }, stepMs: 50 };
-/** With steps of 50 ms all ends before the second kill. */
+/** With steps of 50 ms all runs end before the second kill. */
 const EACH_TWO_SECONDS_LONGER: Form = { kills: { kind: 'every', ms: 2_000 }, stepMs: 250 };
 
 const TUNED = { lockDuration: 1_000, lockRenewTime: 300, stalledInterval: 500, maxStalledCount: 5 };
 
-/** Whom to compare; `restate` is null where it could not be had. */
+/** The peers to compare; `restate` is null where it could not be installed. */
 export function contestants(
   appendfsync: 'always' | 'everysec',
   restate: RestatePackages | null,
@@ -55,7 +55,7 @@ export function contestants(
     );
   }
   list.push({ name: 'svc', ...three, start: () => startOurs(appendfsync, 3) });
-  // A small form shows that everything runs: what takes long is for the whole one.
+  // The quick form only shows that everything runs; long cases are for the full one.
   if (small) return list;
   const tireless = { ...TUNED, maxStalledCount: 1_000 };
   list.push(

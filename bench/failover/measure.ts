@@ -15,7 +15,7 @@ export interface Killed extends Trail {
   readonly begunAt: readonly number[];
 }
 
-/** All runs once, with workers killed meanwhile. */
+/** Measures all runs once while workers are killed. */
 export async function measure(peer: FailoverPeer, workers: number, work: Work, kills: Kills): Promise<Killed> {
   const trail = join(tmpdir(), `svc-bench-trail-${randomUUID()}`);
   await writeFile(trail, '');
@@ -33,7 +33,7 @@ export async function measure(peer: FailoverPeer, workers: number, work: Work, k
   }
 }
 
-/** One worker behind the other, round and round, until the runs have ended. */
+/** Kills one worker after the other in turn until the runs have ended. */
 async function killWorkers(
   peer: FailoverPeer,
   workers: number,

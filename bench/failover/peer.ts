@@ -1,4 +1,4 @@
-/** What every peer does: `runs` at once, each `steps` one behind the other, each step `stepMs` of waiting. */
+/** The work of every peer: `runs` at once, each with `steps` in sequence, each step waits `stepMs`. */
 export interface Work {
   readonly runs: number;
   readonly steps: number;
@@ -8,13 +8,13 @@ export interface Work {
 /** A started peer: its server, its workers, its client. */
 export interface FailoverPeer {
   /**
-   * Starts all runs and waits for their ends; each step first leaves `run step attempt` in the trail (`-` where a peer
-   * numbers no attempts). Answers the ms from the first start to the last end. Rejects when a run ended badly.
+   * Starts all runs and waits for their ends; each step first appends `run step attempt` to the trail (`-` where a peer
+   * does not number attempts). Answers the ms from the first start to the last end. Rejects when a run ended badly.
    */
   run(work: Work, trail: string): Promise<number>;
   /** kill -9 of a worker, and a new one at once; resolves when that one serves. */
   replace(worker: number): Promise<void>;
-  /** Resolves when nothing is left to do for what was replaced. */
+  /** Resolves when the clean-up of the killed workers has ended. */
   settle(): Promise<void>;
   /** Ends all its processes by pid and removes its data. */
   stop(): Promise<void>;
@@ -24,5 +24,5 @@ export interface FailoverPeer {
 const AT_A_TIME = 128;
 export const shareOf = (workers: number): number => Math.ceil(AT_A_TIME / workers);
 
-/** How long all runs may take with whatever was killed: BullMQ's defaults need a minute. */
+/** Limit for all runs with kills: BullMQ's defaults need a minute. */
 export const END_WITHIN_MS = 180_000;

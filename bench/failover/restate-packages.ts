@@ -15,8 +15,8 @@ export interface RestatePackages {
 }
 
 /**
- * Restate's server and SDK, which are none of our packages: installed by npm on first use, kept under `.cache`. No
- * script of theirs is run. Rejects when npm cannot have them, or they have no server for this machine.
+ * Restate's server and SDK, which are not dependencies: npm installs them on first use into `.cache`, without running
+ * their scripts. Rejects when npm cannot get them, or there is no server for this machine.
  */
 export async function restatePackages(): Promise<RestatePackages> {
   const wanted = [`@restatedev/restate-server@${SERVER}`, `@restatedev/restate-sdk@${SDK}`];

@@ -9,7 +9,7 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 export interface RestateServer {
   /** Base URL where workflows are called. */
   readonly ingress: string;
-  /** Base URL where workers are made known. */
+  /** Base URL where workers are registered. */
   readonly admin: string;
   stop(): Promise<void>;
 }
@@ -17,7 +17,7 @@ export interface RestateServer {
 /** `$0`: what stands for /etc/resolv.conf; the rest is run in the place of this shell. */
 const ISOLATED = 'mount --bind "$0" /etc/resolv.conf && exec "$@"';
 
-/** A Restate server of our own: private directory, free ports, loopback only, nothing told to its makers. */
+/** A private Restate server: its own directory, free ports, loopback only, no telemetry. */
 export async function startRestateServer(binary: string, settings: NodeJS.ProcessEnv): Promise<RestateServer> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-bench-restate-'));
   const [fabric, ingress, admin] = [await freePort(), await freePort(), await freePort()];
@@ -34,7 +34,7 @@ export async function startRestateServer(binary: string, settings: NodeJS.Proces
     RESTATE_LOG_FILTER: 'error,octocrab=off',
     ...settings,
   };
-  // It would ask its makers for the newest release. In a mount namespace of its own it knows no name server but loopback.
+  // It would look up its newest release in the internet. In a mount namespace of its own its only name server is loopback.
   const resolver = join(directory, 'resolv.conf');
   await writeFile(resolver, 'nameserver 127.0.0.1\n');
   const command = [resolver, binary, '--no-logo', '--base-dir', directory];
@@ -60,7 +60,7 @@ export async function startRestateServer(binary: string, settings: NodeJS.Proces
   return { ...urls, stop };
 }
 
-/** Its data goes with it: nothing is to be put in order. */
+/** SIGKILL is enough, since its data is removed. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

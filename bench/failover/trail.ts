@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import type { Work } from './peer.ts';
 
-/** What the steps themselves left behind. */
+/** Counts from the trail that the steps wrote. */
 export interface Trail {
   /** Steps that were begun again. */
   readonly again: number;
-  /** Begun again under an attempt number that had begun before; null where a peer numbers no attempts. */
+  /** Steps that began twice with the same attempt number; null where a peer does not number attempts. */
   readonly silent: number | null;
-  /** Steps that no one ever began. */
+  /** Steps that never began. */
   readonly lost: number;
 }
 

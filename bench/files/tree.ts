@@ -11,7 +11,7 @@ export interface SourceTree {
 }
 
 export const NEEDLE = 'needle_7f3a';
-/** One file in so many has a line with the needle. */
+/** One in this many files has a line with the needle. */
 const NEEDLE_EVERY = 500;
 const PER_DIRECTORY = 50;
 const EXTENSIONS = ['ts', 'ts', 'go', 'py', 'md', 'json'];

@@ -3,7 +3,7 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { oneShotAgent } from '../one-shot-agent.ts';
 
-/** `rounds`: a call a round; `long`: so too, of larger files; `one-turn`: all calls in the model's first turn. */
+/** `rounds`: one call in each round; `long`: the same with larger files; `one-turn`: all calls in the model's first turn. */
 export type Variant = 'rounds' | 'long' | 'one-turn';
 
 export const CALLS = 10;

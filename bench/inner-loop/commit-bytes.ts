@@ -1,13 +1,13 @@
 import type { ActorStore, Commit } from '../../runtime/actor-store.ts';
 
-/** Characters of what a loop's commits write, by part, and how many commits there were. */
+/** Characters that the commits of a loop write, by part, and the number of commits. */
 export interface CommitBytes {
   commits: number;
   largest: number;
   readonly parts: Record<string, number>;
 }
 
-/** Counts what goes into the commits of a store; ends with what it returns. */
+/** Counts the parts of a store's commits until the returned function is called. */
 export function countCommits(store: ActorStore): () => CommitBytes {
   const counted: CommitBytes = { commits: 0, largest: 0, parts: {} };
   const { commit } = store;

@@ -10,7 +10,7 @@ interface Mark {
   readonly to: number;
 }
 
-/** Of one loop. All per call, milliseconds. */
+/** Times of one loop, for each call, milliseconds. */
 export interface LoopTimes {
   /** From one call's beginning to the next one's; in one turn: from the answer with all calls to the next question. */
   readonly calls: readonly number[];
@@ -22,7 +22,7 @@ export interface LoopTimes {
   readonly toTool: readonly number[];
 }
 
-/** Notes when effects run, by execution; a handler does the same with it and without. */
+/** Records when effects run, by execution; it does not change what a handler does. */
 export class Marks {
   readonly #marks = new Map<string, Mark[]>();
   #inputs: { readonly kind: string; readonly chars: number; readonly value: number }[] | null = null;
@@ -40,7 +40,7 @@ export class Marks {
     });
   }
 
-  /** From now on sizes are kept too; ends with what it returns. */
+  /** Records sizes too, until the returned function is called. */
   keepInputs(): () => Omit<LoopSizes, 'commits'> {
     this.#inputs = [];
     return () => {
@@ -57,7 +57,7 @@ export class Marks {
     this.#marks.set(execution, [...marks, mark]);
   }
 
-  /** And forgets them. */
+  /** Returns the records of an execution and forgets them. */
   timesOf(execution: string, variant: Variant): LoopTimes {
     const marks = this.#marks.get(execution) ?? [];
     this.#marks.delete(execution);

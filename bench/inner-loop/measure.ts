@@ -2,7 +2,7 @@ import type { LoadPlan, Measured } from '../load.ts';
 import type { Variant } from './agent.ts';
 import type { CommitBytes } from './commit-bytes.ts';
 
-/** What a node of the suite is asked. `sizes`: one run, its bytes instead of its times. */
+/** A request to a node of the suite. `sizes`: one run, its bytes instead of its times. */
 export type LoopQuestion =
   | { readonly sizes: true }
   | { readonly way: 'durable' | 'plain'; readonly variant: Variant; readonly plan: LoadPlan };

@@ -14,8 +14,8 @@ import { IDENTITY, TENANT, type Variant } from './agent.ts';
 type Call = (kind: string, input: unknown) => Promise<unknown>;
 
 /**
- * The loop without durability: the same model, policy and handlers, called one after the other in this process. No actor,
- * no queue, nothing is kept.
+ * The loop without durability: the same model, policy and handlers, called one after the other in this process, without
+ * actor, queue or store.
  */
 export async function plainLoop(
   handlers: readonly EffectHandler[],

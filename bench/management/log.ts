@@ -7,7 +7,7 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 import { oneShotAgent } from '../one-shot-agent.ts';
 import type { ListingNode } from './node.ts';
 
-/** An execution that ended, with as many events as wanted: what it told itself, over and over, put into its archive. */
+/** Archives an ended execution with as many events as wanted, by repeating its own events. */
 export async function longExecution(
   node: ListingNode,
   documents: Documents,
@@ -27,14 +27,14 @@ export async function longExecution(
 async function lengthen(documents: Documents, address: Address, count: number): Promise<void> {
   const archive = await Archive.open(documents);
   const record = await archive.loadRecord(address);
-  const told = await archive.readEvents(address, 0, 100);
-  if (record === null || told.length === 0) throw new Error('the execution is not in the archive');
+  const recorded = await archive.readEvents(address, 0, 100);
+  if (record === null || recorded.length === 0) throw new Error('the execution is not in the archive');
   const wire: { r: number; e: number } = JSON.parse(record);
   const events = {
     readEvents: async (_partition: string, _address: Address, after: number, limit: number) =>
       Array.from({ length: Math.min(limit, count - after) }, (_, at) => ({
         seq: after + at + 1,
-        data: told[(after + at) % told.length]?.data ?? '',
+        data: recorded[(after + at) % recorded.length]?.data ?? '',
       })),
   };
   const revision = wire.r + 1;

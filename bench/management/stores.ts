@@ -8,7 +8,7 @@ import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../../test/support/ferretdb.ts';
 
-/** Name of the store that reads whole collections for everything, FerretDB 1. */
+/** Name of the store that scans whole collections for every query, FerretDB 1. */
 export const FERRETDB = 'FerretDB as it is';
 
 const ANSWERS_WITHIN_MS = 5_000;
@@ -17,11 +17,11 @@ const ANSWERS_WITHIN_MS = 5_000;
 export interface BenchStore {
   readonly name: string;
   readonly documents: Documents;
-  /** Whether a find is answered along an index: FerretDB 1 reads the whole collection, so lists are kept short there. */
+  /** Whether a find uses an index: FerretDB 1 reads the whole collection, so lists are short there. */
   readonly isIndexed: boolean;
   /** Whether a read by key is. */
   readonly hasKeyIndex: boolean;
-  /** To be called when the collections are there. */
+  /** Called when the collections exist. */
   ready(): void;
   stop(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface BenchStoreKind {
 
 /**
  * SQLite, and the MongoDB-wire server that can be had: FerretDB as it is and with an index on `_id`, or `MONGODB_URI`.
- * `SVC_BENCH_STORE=NAME` leaves the others out.
+ * `SVC_BENCH_STORE=NAME` measures that store alone.
  */
 export async function benchStores(): Promise<BenchStoreKind[]> {
   const only = process.env.SVC_BENCH_STORE;
@@ -70,20 +70,20 @@ async function dropDatabase(uri: string, database: string): Promise<void> {
   }
 }
 
-/** What serves at `MONGODB_URI`: several programs speak MongoDB's protocol. Its errors hold nothing of the URI. */
+/** The program at `MONGODB_URI`, since several speak MongoDB's protocol. Its errors do not contain the URI. */
 export async function programAt(uri: string): Promise<string> {
   let client: MongoClient;
   try {
     client = new MongoClient(uri, { serverSelectionTimeoutMS: ANSWERS_WITHIN_MS });
   } catch {
-    // The driver's words quote what they do not understand, and that may be a part of a password.
+    // The driver quotes what it does not understand, which may be a part of a password.
     throw new Error('MONGODB_URI is no connection string that the MongoDB driver takes');
   }
   try {
-    // A server tells its version to strangers, too; only a list of databases shows that the credentials are right.
+    // A server gives its version without credentials; only a list of databases shows that they are right.
     await client.db('admin').command({ listDatabases: 1, nameOnly: true });
     const { ferretdb, ferretdbVersion, version } = await client.db('admin').command({ buildInfo: 1 });
-    // Only the first FerretDB has this one, and a build from its module does not know its own version.
+    // Only FerretDB 1 has this command, and a build from its module does not know its version.
     if (ferretdbVersion !== undefined) return FERRETDB;
     return ferretdb === undefined ? `MongoDB ${version}` : `FerretDB ${ferretdb.version}`;
   } catch (error) {
@@ -93,7 +93,7 @@ export async function programAt(uri: string): Promise<string> {
   }
 }
 
-/** In our words and codes: the driver's name hosts, and a password with an `@` in it is partly a host to it. */
+/** With an own message: the driver's names hosts, and takes a part of a password with an `@` for one. */
 function reasonOf(error: unknown): string {
   if (error instanceof MongoServerError) return `it refused a command (${error.codeName ?? `code ${error.code}`})`;
   for (let at = error; at instanceof Error; at = at.cause) {

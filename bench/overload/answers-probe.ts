@@ -1,6 +1,6 @@
 /**
- * Loaded into a node before its main module: notes how long Node.js took from the head of a request to the end of its
- * answer, and how long its event loop was held. Appends a line of JSON (`AnswersSeen`) to SVC_BENCH_ANSWERS twice a second.
+ * Loaded into a node before its main module: records the time from the head of a request to the end of its
+ * answer, and how long the event loop was blocked. Appends a line of JSON (`AnswersSeen`) to SVC_BENCH_ANSWERS twice a second.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ export interface AnswersSeen {
   /** Milliseconds of answers 200, and of answers 503. */
   readonly taken: readonly number[];
   readonly refused: readonly number[];
-  /** Longest time the event loop was held, milliseconds. */
+  /** Longest time that the event loop was blocked, milliseconds. */
   readonly heldMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * node clients.ts URL COUNT MS heeds|ignores: so many clients, each with a connection of its own, start a workflow again and
- * again for that time. Those that heed a refusal come back after its Retry-After, the others at once. Prints `ClientsSeen`.
+ * node clients.ts URL COUNT MS heeds|ignores: COUNT clients, each with a connection of its own, start a workflow again and
+ * again for MS milliseconds. After a refusal those that heed it wait for Retry-After, the others do not. Prints `ClientsSeen`.
  */
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -58,7 +58,7 @@ function wordOf(random: () => number): string {
 const words = (random: () => number, least: number, most: number): string =>
   Array.from({ length: least + Math.floor(random() * (most - least + 1)) }, () => wordOf(random)).join(' ');
 
-/** The n-th of a corpus of errors with solutions; the same in every run. */
+/** The n-th error of the corpus with its solution; the same in every run. */
 export function patternOf(index: number): NewPattern {
   const random = seeded(index * 7_919 + 1);
   const errorType = TYPES[Math.floor(random() * TYPES.length)] ?? 'Error';
@@ -73,7 +73,7 @@ export function patternOf(index: number): NewPattern {
   };
 }
 
-/** The error of the n-th as it comes back: at another place, one word more and one less. */
+/** The n-th error as it occurs again: at another line, with one word more and one less. */
 export function seenAgain(index: number): string {
   const random = seeded(index * 104_729 + 3);
   const parts = patternOf(index).errorSignature.split(' ');

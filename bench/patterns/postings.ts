@@ -1,7 +1,7 @@
 import { type PatternIndex, termsOf } from '../../catalog/patterns/term-index.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
 
-/** The way that was not taken (decision 0018): a document for each term of each pattern, under an index. */
+/** The rejected design (decision 0018): a document for each term of each pattern, under an index. */
 export interface Posting extends StoredDocument {
   readonly term: string;
   readonly pattern_id: string;

@@ -2,7 +2,7 @@ import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { roleOptions, serveRole } from '../role.ts';
 
-/** BullMQ as an asked queue: a job that increments a counter; the answer is the job's return value. */
+/** Request and reply over BullMQ: a job increments a counter, and its return value is the answer. */
 const { url } = roleOptions<{ url: string }>();
 const { hostname, port } = new URL(url);
 const state = new Redis(url, { enableAutoPipelining: true });

@@ -11,7 +11,7 @@ interface Run {
   readonly done: number;
 }
 
-/** Does a run step by step and keeps in its job how far it is: BullMQ's "process step jobs" pattern. */
+/** Executes a run step by step and keeps its progress in the job: BullMQ's "process step jobs" pattern. */
 const { port, settings } = roleOptions<{ port: number; settings: BullmqSettings }>();
 const worker = new Worker(
   'failover',

@@ -17,7 +17,7 @@ interface WorkflowContext {
   run(name: string, step: () => Promise<number>): Promise<number>;
 }
 
-/** What is used of Restate's SDK, which is not among our packages. */
+/** The part of Restate's SDK in use; the SDK is not a dependency. */
 interface Sdk {
   workflow(definition: {
     readonly name: string;
@@ -26,7 +26,7 @@ interface Sdk {
   createEndpointHandler(options: { readonly services: readonly object[] }): Parameters<typeof createServer>[1];
 }
 
-// Two lines for each workflow would be part of what is measured.
+// Its two log lines for each workflow would be measured too.
 process.env.RESTATE_LOGGING = 'ERROR';
 const { packages, port } = roleOptions<{ packages: string; port: number }>();
 const entry = createRequire(join(packages, 'package.json')).resolve('@restatedev/restate-sdk');

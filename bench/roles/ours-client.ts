@@ -31,7 +31,7 @@ let acknowledged = 0;
 await serveProfiled(
   async (plan: LoadPlan | { check: true }) => {
     if ('check' in plan) {
-      // What is acknowledged must be there: one state value for each answered ask.
+      // Checks that acknowledged work is stored: one state value for each answered ask.
       let sum = 0;
       for (const address of addresses) {
         const snapshot = await client.read(address);

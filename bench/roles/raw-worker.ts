@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { roleOptions, serveRole } from '../role.ts';
 
 /**
- * The limit: request and reply over two Redis Streams, nothing owned, fenced, deduplicated or recorded. One read takes
+ * The upper limit: request and reply over two Redis Streams without ownership, fencing, deduplication or records. One read takes
  * up to 512 requests; states and replies go out as one pipeline each.
  */
 const { url } = roleOptions<{ url: string }>();
@@ -28,7 +28,7 @@ async function loop(): Promise<void> {
       replies.xadd('raw:replies', 'MAXLEN', '~', 10_000, '*', 'n', fields[3] ?? '', 'v', value);
     }
     replies.xtrim('raw:requests', 'MINID', '~', from);
-    // An answer is given when its state is written, as every peer here does: three round trips for one ask alone.
+    // The answer follows the write of the state, as with every peer: three round trips for a single ask.
     await states.exec();
     await replies.exec();
   }

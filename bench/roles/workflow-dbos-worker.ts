@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { importFrom } from '../npm-packages.ts';
 import { roleOptions, serveRole } from '../role.ts';
 
-/** What is used of DBOS, which is not among our packages. */
+/** The part of DBOS in use; DBOS is not a dependency. */
 interface Sdk {
   readonly DBOS: {
     setConfig(config: { name: string; systemDatabaseUrl: string; logLevel: string }): void;

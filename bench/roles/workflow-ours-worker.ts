@@ -7,7 +7,7 @@ import { serveProfiled } from '../profile.ts';
 import { roleOptions } from '../role.ts';
 import { benchedActor, noOpCommand, type Steps } from '../workflows/five-steps.ts';
 
-/** Serves workflows from Redis, their effects through BullMQ. Documents are SQLite, so that no third server is measured. */
+/** Serves workflows from Redis, their effects through BullMQ. Documents are in SQLite, so that no third server is measured. */
 const { url, directory, steps } = roleOptions<{ url: string; directory: string; steps: Steps }>();
 const store = new RedisActorStore({ urls: url });
 const documents = new SqliteDocuments({ directory });

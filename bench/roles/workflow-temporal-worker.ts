@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { importFrom } from '../npm-packages.ts';
 import { roleOptions, serveRole } from '../role.ts';
 
-/** What is used of Temporal's SDK, which is not among our packages. */
+/** The part of Temporal's SDK in use; the SDK is not a dependency. */
 interface Sdk {
   readonly Runtime: { install(options: { readonly logger: unknown }): void };
   readonly DefaultLogger: new (level: 'ERROR') => unknown;

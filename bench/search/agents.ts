@@ -9,11 +9,11 @@ export interface BenchAgent {
   readonly yaml: string;
 }
 
-/** Words that few agents have, beside those of the relevance corpus: 6,000, so that an index has something to hold. */
+/** 6,000 rare words besides those of the relevance corpus, so that the index has a realistic size. */
 const RARE_WORDS = 6_000;
 const INSTRUCTION_WORDS = 60;
 
-/** Agents that differ, the same each time: words of the relevance corpus, mixed, with rare ones between them. */
+/** Different agents, the same in each run: mixed words of the relevance corpus, with rare ones between them. */
 export function benchAgents(count: number): BenchAgent[] {
   const next = sequence(7);
   const below = (end: number): number => Math.floor(next() * end);

@@ -17,7 +17,7 @@ const SHAPES: readonly Shape[] = [
 /** Nodes that leave and join, one at a time; fleets of other names where there are fewer. */
 const CHANGES = 40;
 
-/** Who holds what in a large fleet: how long it takes, how even it is, how much one node more or less moves. */
+/** Assignment of partitions in a large fleet: its time, its balance, and how many partitions one node more or less moves. */
 export async function assignment(plan: Plan): Promise<Section> {
   const rows = SHAPES.map((shape) => rowOf(shape, plan));
   return {
@@ -57,7 +57,7 @@ function rowOf({ partitions, nodes, weighted }: Shape, plan: Plan): string[] {
   const leaves = { moved: 0, ideal: 0 };
   const joins = { moved: 0, ideal: 0 };
   for (let change = 0; change < CHANGES; change += 1) {
-    // The same large fleet with another node each time is a sample as good as another fleet.
+    // One large fleet with another node each time is as good a sample as several fleets.
     const members = fleet(nodes > 100 ? 'node' : `node-${change}`);
     const gone = members[(change * 37 + 11) % nodes];
     const joined = { node: `joined-${change}`, weight: weighted ? 2 ** (change % 3) : 1 };

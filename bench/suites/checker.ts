@@ -5,7 +5,7 @@ const SIZES = [50, 200, 800];
 const BAR_MS = 200;
 const ROUNDS = 15;
 
-/** A workflow of states of many kinds: a ring with short cuts, each state with templates about others. */
+/** A workflow with states of many kinds: a ring with short cuts, each state with templates that read others. */
 function manifestOf(states: number): string {
   const lines = [
     'apiVersion: svc.dev/v1',

@@ -7,11 +7,11 @@ import { type Plan, type Section, table, whole } from '../report.ts';
 type Client = ReturnType<typeof createClient>;
 
 const TICKS_A_SECOND = 100;
-/** As the pages do: changes of this time are one read of each list. */
+/** As in the pages: all changes within this time cause one read of each list. */
 const GATHER_MS = 700;
 const REFRESH_MS = 15_000;
 
-/** Open dashboards on one node: what they cost it, idle and while runs come and go. */
+/** The cost of open dashboards for a node, idle and under load. */
 export async function dashboards(plan: Plan): Promise<Section> {
   const isWhole = plan.repetitions > 1;
   const counts = isWhole ? [0, 50, 200] : [0, 20];
@@ -61,7 +61,7 @@ export async function dashboards(plan: Plan): Promise<Section> {
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-/** The calls of one open page of runs, until the signal. */
+/** Makes the calls of one open page of runs until the signal. */
 async function dashboard(client: Client, reads: { count: number }, signal: AbortSignal): Promise<void> {
   let isDue = true;
   const readOn = async (): Promise<void> => {
@@ -96,7 +96,7 @@ async function startRuns(client: Client, id: string, ms: number) {
   return { begun, slowest };
 }
 
-/** Share of a core that a process uses for a while, and its memory then. */
+/** Share of a core that a process uses over a time, and its memory at the end. */
 async function cost(pid: number, ms: number): Promise<{ readonly cpu: number; readonly memoryMb: number }> {
   const before = await ticksOf(pid);
   await pause(ms);

@@ -9,7 +9,7 @@ import { type Plan, type Section, table, whole } from '../report.ts';
 
 interface Measure {
   readonly asks: Measured;
-  /** Of this process, for each ask: on a busy machine it says more than the rate. */
+  /** Processor time of this process for each ask; on a busy machine it is a better figure than the rate. */
   readonly cpuUs: number;
 }
 

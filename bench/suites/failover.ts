@@ -18,8 +18,8 @@ interface Result {
 }
 
 /**
- * What a death costs: runs of effect steps with workers killed -9 meanwhile and new ones started at once, over the same
- * unkilled just before. Fresh servers each round; peers take turns so that a noisy minute hits all of them.
+ * The cost of a failure: runs of effect steps while workers are killed with -9 and replaced at once, compared with the
+ * same runs without kills just before. Fresh servers each round; peers take turns so that a noisy minute hits all of them.
  */
 export async function failover(plan: Plan, appendfsync: 'always' | 'everysec'): Promise<Section> {
   const restate = await restatePackages().catch((error: unknown) => {

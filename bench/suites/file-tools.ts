@@ -14,7 +14,7 @@ const ROUNDS = 5;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 type Run = () => Promise<number>;
-/** Who answers one question, by name; each says how many it found. */
+/** Programs that answer one question, by name; each returns how many matches it found. */
 type Peers = Readonly<Record<string, Run>>;
 
 /** fs.grep, fs.glob and fs.read through the effect of tools on a tree of 50,000 files, beside ripgrep and grep. */

@@ -17,7 +17,7 @@ interface Idle {
   readonly storePerActor: number;
 }
 
-/** Heap and store bytes of actors that were created once and then left alone. */
+/** Heap and store bytes of actors that are idle after their creation. */
 export async function idleActors(plan: Plan): Promise<Section> {
   const actors = plan.repetitions > 1 ? ACTORS : ACTORS / 10;
   const redis = await onRedis(actors);

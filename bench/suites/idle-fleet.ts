@@ -9,10 +9,10 @@ import { type Plan, type Section, table } from '../report.ts';
 import { startRole } from '../role.ts';
 
 const DAY_S = 86_400;
-/** Until all have their partitions and share a log. */
+/** Time until all nodes have their partitions and share a log. */
 const SETTLE_MS = 30_000;
 
-/** Nodes that have nothing to do: what they ask of Redis, leases included, and what they take of the machine. */
+/** The load of idle nodes on Redis, leases included, and on the machine. */
 export async function idleFleet(plan: Plan): Promise<Section> {
   const [counts, forMs] = plan.repetitions > 1 ? [[1, 4, 16], 60_000] : [[1, 2], 3_000];
   const rows: string[][] = [];

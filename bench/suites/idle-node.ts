@@ -48,7 +48,7 @@ async function start(plan: Plan, program: readonly string[]): Promise<Start> {
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const chunk of child.stdout) if (String(chunk).includes('SvcRuntime')) break;
   const upMs = performance.now() - startedAt;
-  // Idle means idle: first collections and lazy work are over by then.
+  // By then the first garbage collections and deferred work have ended.
   await pause(plan.repetitions > 1 ? 5_000 : 1_000);
   const rollup = await readFile(`/proc/${child.pid}/smaps_rollup`, 'utf8');
   const megabytes = (name: string): number =>

@@ -90,11 +90,11 @@ async function withNode(
   }
   const node: RoleProcess<object, unknown> = await startRole('inner-loop-node', options);
   opened.defer(() => node.stop());
-  // What the role answers is declared beside it: both sides are in this folder.
+  // The role declares the type of its answer; both sides are in this folder.
   await work(node as Node, async () => (await node.ask({ sizes: true })) as LoopSizes);
 }
 
-/** The two take turns; per way all rounds are one sample, rates are the median's. */
+/** Both loops take turns; all rounds of a loop are one sample, and its rate is the median's. */
 async function both(node: Node, variant: Variant, inFlight: number, { repetitions, warmUpMs, runMs }: Plan) {
   const rounds: Record<'durable' | 'plain', LoopAnswer[]> = { durable: [], plain: [] };
   for (let round = 0; round < repetitions; round += 1) {

@@ -21,13 +21,13 @@ import { PAYLOAD } from '../counter.ts';
 import { type Plan, type Section, table, whole } from '../report.ts';
 import { freshUnderAsks, overRest, type Times } from '../tracing/live-ledger.ts';
 
-/** That of the local operator, who asks over REST. */
+/** Tenant of the local operator, who reads over REST. */
 const TENANT = SYSTEM_TENANT;
 const PARTITIONS = 64;
 /** Deliveries of one write of the ledger: 10,000 a second. */
 const ROUND = 4_800;
 const ACTORS = 10_000;
-/** The trace that is read in full. */
+/** Deliveries of the trace that is read in full. */
 const TRACE = 'f'.repeat(32);
 const TRACED = 10_000;
 const LOOK_UPS = 2_000;
@@ -39,7 +39,7 @@ const NONE: ReadonlyMap<string, Message> = new Map();
 
 /** Makes the deliveries of rounds: client calls of many actors, and one long run among them. */
 class Deliveries {
-  /** Some of all messages, and some that are causes of others. */
+  /** A sample of all messages, and one of messages that caused others. */
   readonly messages: string[] = [];
   readonly causes: string[] = [];
   readonly #all: number;

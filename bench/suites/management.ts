@@ -23,15 +23,15 @@ const BATCH = 1_000;
 const WORKFLOWS = 5;
 const IN_FLIGHT = [1, 16];
 const ENTRIES = [1_000, 10_000, 100_000];
-/** Of a second each: many short ones tell more on a machine that does other things too. */
+/** Each takes a second: many short measurements are better on a machine with other work. */
 const ROUNDS = 5;
 const ROUND_MS = 1_000;
-/** Where a find reads everything: enough to see how it grows. */
+/** Sizes for a store that scans: enough to see the growth. */
 const SCANNED = [200, 2_000];
 
 interface Question {
   readonly what: string;
-  /** Fills the store up to so many and answers the call to measure. */
+  /** Fills the store up to this many; returns the call to measure. */
   readonly grow: (count: number) => Promise<(at: number) => Promise<unknown>>;
   /** Whether it reads by key alone, which FerretDB with an index on `_id` has an index for. */
   readonly isByKey?: boolean;
@@ -185,7 +185,7 @@ function runLists(documents: Documents, runs: WorkflowApi): Question[] {
   return [
     question('newest', () => ({ limit: 20 })),
     behind('behind by token', async (count) => {
-      // The token that a client would hold which had read all pages up to here.
+      // The token of a client that has read all pages up to here.
       const { next_page_token } = await runs.list(TENANT, { limit: 1, skip: (count * 9) / 10 - 1 });
       return next_page_token === undefined ? {} : { pageToken: next_page_token };
     }),

@@ -6,7 +6,7 @@ import { type Plan, type Section, table } from '../report.ts';
 const SIZES = [100, 300, 1_000, 3_000];
 const TTL_MS = 600_000;
 const RENEW_MS = 2_000;
-/** So many calls are under way at a time: those of one tick share a call of Redis. */
+/** Calls in flight: those of one tick share a call of Redis. */
 const AT_ONCE = 16;
 const CARD = JSON.stringify({
   role: 'worker',
@@ -16,7 +16,7 @@ const CARD = JSON.stringify({
   pulse: '10.0.0.1:7301',
 });
 
-/** What it costs Redis that a fleet knows who is there: renewals and looks of its nodes, by its size. */
+/** The load of membership on Redis: renewals and reads of the nodes, by the size of the fleet. */
 export async function members(plan: Plan): Promise<Section> {
   const calls = plan.repetitions > 1 ? 2_000 : 100;
   const redis = await startRedis({ appendfsync: 'everysec' });

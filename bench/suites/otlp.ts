@@ -18,7 +18,7 @@ const VARIANTS = ['off', 'OTLP', 'tap'] as const;
 
 interface Measure {
   readonly asks: Measured;
-  /** Of this process, for each ask: on a busy machine it says more than the rate. */
+  /** Processor time of this process for each ask; on a busy machine it is a better figure than the rate. */
   readonly cpuUs: number;
   /** Spans or deliveries that were sent to the receiver, and those that were not. */
   readonly sent: number;

@@ -18,7 +18,7 @@ const WORKFLOW = stringify({
   metadata: { name: 'pure', version: '1.0.0', description: 'for a measurement' },
   spec: { initial_state: 'DONE', states: { DONE: { kind: 'System', command: 'finalize', transitions: [] } } },
 });
-/** Runs that stream through it all, a piece each 100 ms. */
+/** Runs that stream meanwhile, a piece each 100 ms. */
 const RUNNING = 8;
 const PIECE_MS = 100;
 const BEFORE_MS = 4_000;
@@ -101,7 +101,7 @@ async function measure(
         if (!stop.signal.aborted) console.error('a run that streams was not followed', error);
       });
     }
-    // Not a wait for anything: the time over which the pieces are counted.
+    // Not a wait: the time over which the pieces are counted.
     await pause(1_000);
     const before = await over(counts, () => pause(BEFORE_MS));
     const from = Date.now();

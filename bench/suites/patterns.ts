@@ -64,7 +64,7 @@ async function ferret(): Promise<Store> {
   };
 }
 
-/** A store as so many calls of `store` leave it, written in bulk. */
+/** Writes in bulk what this many calls of `store` write. */
 async function fill(
   documents: Documents,
   from: number,
@@ -96,7 +96,7 @@ async function putAll<T extends StoredDocument>(collection: Collection<T>, rows:
 interface Spread {
   readonly p50: number;
   readonly p99: number;
-  /** Of this process. */
+  /** Processor time of this process. */
   readonly cpuMs: number;
 }
 
@@ -141,7 +141,7 @@ async function measure(store: Store, size: number, times: number): Promise<strin
   ];
 }
 
-/** The other way, over the same patterns: how long its candidates take, and those of today's way. */
+/** The rejected design over the same patterns: the time to find its candidates, and those of the current design. */
 async function beside(store: Store, records: readonly PatternRecord[], times: number): Promise<string[]> {
   const postings = await store.documents.collection<Posting>(POSTINGS);
   const rows = records.flatMap((record, at) => postingsOf(record, at));
@@ -175,7 +175,7 @@ export async function patterns({ repetitions }: Plan): Promise<Section> {
         rows.push(row);
         process.stderr.write(`${row.join('  ')}\n`);
       }
-      // The other way over a tenth: it writes twenty documents for each pattern.
+      // The rejected design over a tenth: it writes twenty documents for each pattern.
       ways.push(await beside(store, records.slice(0, sizes[0]), times));
     } finally {
       await store.stop();

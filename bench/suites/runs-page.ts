@@ -11,7 +11,7 @@ const CHROMIUM = '/usr/bin/chromium';
 const READ_WITHIN_MS = 180_000;
 const COUNTS = [1_000, 100_000] as const;
 
-/** The list of runs in a browser: how soon it is there, how long all of it takes, and how smoothly it scrolls. */
+/** The list of runs in a browser: time to the first rows and to all rows, and frames while it scrolls. */
 export async function runsPage(plan: Plan): Promise<Section> {
   const title = 'Runs in a browser (generated rows, headless Chromium without a GPU)';
   const missing = browserMissing();

@@ -166,7 +166,7 @@ function grantOf(): ToolGrant {
   return { ...scope, tools };
 }
 
-/** Each work runs for `forMs`, in short slices one after the other, so that what else the machine does meets all alike. */
+/** Each function runs for `forMs` in short slices in turn, so that other work of the machine affects all alike. */
 async function turns(works: Readonly<Record<string, Work>>, forMs: number): Promise<Record<string, Figures>> {
   const times: Record<string, number[]> = Object.fromEntries(Object.keys(works).map((name) => [name, []]));
   for (let spentMs = 0; spentMs < forMs; spentMs += SLICE_MS)

@@ -14,7 +14,7 @@ import { storeAgents } from '../search/stored.ts';
 
 const SIZES = [1_000, 10_000];
 const TENANT = 'bench';
-/** As it is, it takes minutes to build the index of more. */
+/** Building the index of more takes minutes with it. */
 const FERRETDB_MOST = 1_000;
 const IN_FLIGHT = [1, 16];
 
@@ -60,7 +60,7 @@ async function measured(peer: string, agents: readonly BenchAgent[], plan: Plan,
   await ask('warm');
   const firstMs = performance.now() - startedAt;
   const bytes = (memory() - before) / agents.length;
-  // A store that loses rows would leave the index short, and quick.
+  // A store that loses rows would make the index small and fast.
   for (const { name } of [agents[0], agents.at(-1)].flatMap((agent) => agent ?? []))
     if (!(await ask(name)).includes(name)) throw new Error(`${peer} does not find ${name}: its index is not whole`);
   const rows: string[][] = [];

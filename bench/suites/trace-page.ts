@@ -23,7 +23,7 @@ const SHAPES: readonly (TraceShape & { readonly look: string; readonly search: s
   { deliveries: 100_000, lanes: 20, look: 'all open', search: '' },
 ];
 
-/** The picture of a trace in a browser: how soon it is there, and how smoothly it moves. */
+/** The page of a trace in a browser: time until it is drawn, and frames while it moves. */
 export async function tracePage(plan: Plan): Promise<Section> {
   const title = 'Trace in a browser (generated traces, headless Chromium without a GPU)';
   const missing = browserMissing();

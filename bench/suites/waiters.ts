@@ -19,7 +19,7 @@ const AGENT = stringify({
   spec: { task: { prompt_template: '{{input}}' }, execution: { iteration_timeout: '900s', llm_timeout_seconds: 900 } },
 });
 const LOOK_MS = 10_000;
-/** So that the p99 is no single call. */
+/** Enough calls that the p99 is not a single one. */
 const OTHER_CALLS = 1_000;
 const CALM_CPU = 0.5;
 const TICKS_A_SECOND = 100;
@@ -35,7 +35,7 @@ interface Figures {
   readonly wrong: number;
 }
 
-/** Many callers that wait for a few executions on one node: what they cost, and whether others still get through. */
+/** Many callers that wait for a few executions on one node: their cost, and the latency of other calls. */
 export async function waiters(plan: Plan): Promise<Section> {
   const isWhole = plan.repetitions > 1;
   const sizes = isWhole ? { waiters: 10_000, executions: 100 } : { waiters: 500, executions: 10 };
@@ -79,7 +79,7 @@ export async function waiters(plan: Plan): Promise<Section> {
 const part = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? 0;
 
-/** Followers of many event streams on one node: what they cost, and whether others still get through. */
+/** Followers of many event streams on one node: their cost, and the latency of other calls. */
 export async function followers(plan: Plan): Promise<Section> {
   const sizes = plan.repetitions > 1 ? { followers: 10_000, executions: 1_000 } : { followers: 500, executions: 50 };
   const rows: string[][] = [];
@@ -141,7 +141,7 @@ async function follow(
 }
 
 interface Following {
-  /** Has had an event. */
+  /** It has received an event. */
   readonly begun: Promise<void>;
   readonly ended: Promise<void>;
 }
@@ -237,7 +237,7 @@ async function install(opened: AsyncDisposableStack, flags: Flags): Promise<{ no
   const script = join(directory, 'script.yaml');
   await writeFile(script, stringify(SLEEPY));
   const provider = { name: 'script', type: 'scripted', script, models: [{ alias: 'default', model: 'script' }] };
-  // The executions themselves hold places while their model thinks.
+  // The executions occupy slots while their model thinks.
   const patient = { llm_selection: { llm_overall_timeout_secs: 3_600 } };
   const spec = { kernel: { effect_concurrency: 256 }, llm_providers: [provider], ...patient };
   const config = join(directory, 'svc.yaml');
@@ -274,7 +274,7 @@ function callTool(url: string, agent: Agent, name: string, args: object): Promis
   });
 }
 
-/** Share of a core over a while, once what was asked for is done. */
+/** Share of a core over a time, after the requested work has ended. */
 async function calmCpu(pid: number): Promise<number> {
   for (let look = 0; look < 60 && (await cpuOver(pid, 1_000)) > CALM_CPU; look += 1);
   return cpuOver(pid, LOOK_MS);

@@ -36,7 +36,7 @@ interface Installation extends AsyncDisposable {
 interface Figures {
   readonly heaps: readonly { readonly waiting: number; readonly megabytes: readonly number[] }[];
   readonly wakeMs: readonly number[];
-  /** Of the same moments: one call over REST that asks no one, and a round trip to the store where it is elsewhere. */
+  /** Measured beside it: one call over REST that uses no store, and a round trip to a store in another process. */
   readonly callMs: readonly number[];
   readonly pingMs: readonly number[];
   readonly atOnce: { readonly answers: number; readonly answeredMs: number; readonly endedMs: number };
@@ -83,7 +83,7 @@ async function measure(
   await first.deploy(WAITING_WORKFLOW);
   const runs: Waiting[] = [];
   const heaps: { waiting: number; megabytes: readonly number[] }[] = [];
-  // The first runs load code and fill what is only filled once.
+  // The first runs load code and fill caches.
   for (const upTo of [sizes.waiting / 10, sizes.waiting / 2, sizes.waiting]) {
     const each = Math.ceil((upTo - runs.length) / calls.length);
     runs.push(...(await Promise.all(calls.map((call) => startWaiting(call, each)))).flat());
@@ -105,7 +105,7 @@ async function measure(
   return { heaps, wakeMs, callMs, pingMs, atOnce };
 }
 
-/** Buffers of work that just ended go with a delay: the least of some looks is what is held. */
+/** Buffers of ended work are freed with a delay, so the least of several readings counts. */
 async function leastHeap(node: Node): Promise<number> {
   const looks: number[] = [];
   for (let look = 0; look < LOOKS; look += 1) {
@@ -142,7 +142,7 @@ async function wake(url: string, calls: WorkflowCalls, { id, approvalId }: Waiti
   for await (const chunk of stream.body.pipeThrough(new TextDecoderStream())) {
     text += chunk;
     if (answered === null && text.includes('WorkflowHumanInputRequested')) {
-      // The stream is live: now the human speaks.
+      // The stream is open: now the human answers.
       since = performance.now();
       answered = calls.answer(approvalId, { approve: 'go on' });
     }

@@ -4,9 +4,9 @@ import { type Plan, type Section, table, whole } from '../report.ts';
 import { type Contestant, type Field, field } from '../workflows/contestants.ts';
 
 const IN_FLIGHT = [1, 64, 256];
-/** Where the bars are. */
+/** Levels at which the targets are set. */
 const BAR_IN_FLIGHT = 64;
-/** Until the code of a process of Node.js is compiled; the same for all. */
+/** Time for a process of Node.js to compile its code; the same for all. */
 const WARM_UP_MS = 4_000;
 
 /** Results by name and number in flight, one a round. */
@@ -47,7 +47,7 @@ async function roundOf(
 ): Promise<void> {
   const peer = await contestant.start();
   try {
-    // The bar's level first warms what the others use too: compiled code, connections, pools.
+    // The level of the target runs first, and warms code, connections and pools for the others.
     await peer.measure({ inFlight: BAR_IN_FLIGHT, warmUpMs: 0, runMs: WARM_UP_MS });
     for (const inFlight of levels.filter((level) => level <= (contestant.mostInFlight ?? level))) {
       const before = await peer.meter?.used();

@@ -22,7 +22,7 @@ export interface LiveLedger {
 }
 
 const PROBE_EVERY_MS = 10;
-/** A delivery that cannot be read for so long is lost. */
+/** A delivery that cannot be read within this time is lost. */
 const LOST_MS = 30_000;
 
 export const sorted = (times: readonly number[]): Times => [...times].sort((a, b) => a - b);
@@ -33,7 +33,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - since;
 }
 
-/** Milliseconds until `look` answers true. */
+/** Milliseconds until `look` returns true. */
 async function untilSeen(look: () => Promise<boolean>): Promise<number> {
   const since = performance.now();
   while (!(await look())) {
@@ -43,7 +43,7 @@ async function untilSeen(look: () => Promise<boolean>): Promise<number> {
   return performance.now() - since;
 }
 
-/** What a node of the product answers over REST on a directory with a large ledger. */
+/** Measures a node over REST on a directory with a large ledger. */
 export async function overRest(
   directory: string,
   wish: {

@@ -1,4 +1,4 @@
-/** Takes what is sent to it and answers 200: a receiver of spans and taps that costs as little as one can. Sends its port. */
+/** A cheap receiver of spans and taps: answers every request with 200. Sends its port to the parent. */
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

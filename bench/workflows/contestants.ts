@@ -9,25 +9,25 @@ import { type TemporalPackages, temporalPackages } from './temporal-packages.ts'
 
 export interface Contestant {
   readonly name: string;
-  /** Of the product: how many times the best of the peers with `sets` it has to be at 64 in flight. */
+  /** Target of the product: its rate at 64 in flight over that of the best peer with `sets`. */
   readonly bar?: number;
-  /** One of the peers that the bars are measured by. */
+  /** A peer that sets the targets. */
   readonly sets?: true;
-  /** Most that are put in flight: beyond, it does not end in a sensible time. */
+  /** Most workflows in flight; with more it does not end in a sensible time. */
   readonly mostInFlight?: number;
   start(): Promise<WorkflowPeer>;
 }
 
 export interface Field {
   readonly contestants: readonly Contestant[];
-  /** Versions of those that are here. */
+  /** Versions of the peers. */
   readonly versions: readonly string[];
-  /** Who is not here, and why. */
+  /** Missing peers, with the reason. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * Whom to compare. Peers that cannot be had are named, loudly, with the reason. `SVC_BENCH_PEERS` is a regular
+ * The peers to compare; those that cannot be installed are reported with the reason. `SVC_BENCH_PEERS` is a regular
  * expression of the names to take.
  */
 export async function field(): Promise<Field> {

@@ -37,7 +37,7 @@ export function fiveSteps(steps: Steps): WorkflowManifest {
   return parsed.manifest;
 }
 
-/** Stands for the shell: answers at once, so that the engine round it is what is measured. */
+/** Replaces the shell and answers at once, so that only the engine is measured. */
 export const noOpCommand = defineEffect({
   kind: 'command.run',
   input: z.looseObject({ command: z.literal('no-op') }),

@@ -17,8 +17,8 @@ import type { WorkflowPeer } from './peer.ts';
 import { runWorkflow } from './run-workflow.ts';
 
 /**
- * Where the worker's documents are. Beside a node on Redis they are in MongoDB, whose fsyncs stop no one's event loop;
- * SQLite stands for it in memory, where it has none.
+ * Where the worker's documents are. With a node on Redis documents are in MongoDB, whose fsyncs block no event loop of the node;
+ * SQLite in memory replaces it, since it has no fsyncs there.
  */
 const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
@@ -43,7 +43,7 @@ export async function startOurs(appendfsync: 'always' | 'everysec', steps: Steps
   };
 }
 
-/** The product on its embedded store: one process is everything, as `npm start` has it. */
+/** The product on its embedded store in one process, as `npm start` runs it. */
 export async function startOursEmbedded(steps: Steps): Promise<WorkflowPeer> {
   const node = await startEmbedded([benchedActor(steps)], [noOpCommand], { effectConcurrency: 256 });
   const workflows = createWorkflowApi({

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const DEBIAN = '/usr/lib/postgresql';
 
 export interface PostgresOptions {
-  /** Folder of its programs; the newest of Debian's when left out. */
+  /** Folder of its programs. Default: the newest of Debian's package. */
   readonly programs?: string;
   /** `NAME=VALUE` each, beside those that keep it private. */
   readonly settings?: readonly string[];
@@ -26,8 +26,8 @@ export interface PostgresServer {
 }
 
 /**
- * A PostgreSQL of our own, from Debian's package unless told otherwise: private directory, free port, loopback only, its
- * defaults otherwise (fsync and synchronous_commit on). Rejects where it is not installed.
+ * A private PostgreSQL, by default from Debian's package: its own directory, a free port, loopback only, and its defaults
+ * (fsync and synchronous_commit on). Rejects where it is not installed.
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const programs = options.programs ?? debianPrograms();
@@ -52,7 +52,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     process.off('exit', reap);
     if (child.exitCode === null && child.signalCode === null) {
       const ended = once(child, 'exit');
-      // Immediate shutdown: its own children end too, and its data goes with it.
+      // Immediate shutdown: its children end too, and its data is removed.
       child.kill('SIGQUIT');
       await ended;
     }
@@ -83,7 +83,7 @@ export function debianPrograms(): string {
   return join(DEBIAN, newest, 'bin');
 }
 
-/** PostgreSQL refuses to run as root: then its package's user has the directory. */
+/** PostgreSQL refuses to run as root, so its package's user runs it and owns the directory. */
 async function ownerOf(directory: string): Promise<{ uid?: number; gid?: number }> {
   if (process.getuid?.() !== 0) return {};
   const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }).trim());

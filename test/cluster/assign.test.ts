@@ -71,7 +71,7 @@ test('no member is more than a tenth above its share, or one partition where sha
   );
 });
 
-/** Whether no one was turned away: then the answer is plain rendezvous hashing. */
+/** Whether every member is below its cap: then the result is plain rendezvous hashing. */
 const roomy = (holders: readonly string[], members: readonly Candidate[]): boolean =>
   loadsOf(holders, members).every((load, at) => load < (capsOf(holders.length, members)[at] ?? 0));
 
@@ -99,7 +99,7 @@ test('a member that leaves a fleet of twenty moves at most twice its own, one th
   for (const gone of members) {
     const rest = members.filter((member) => member !== gone);
     const after = assign(layout, rest);
-    // Read backwards, it is the same member joining: the answer depends on who is there alone.
+    // Read backwards, the same member joins: the answer depends only on the current members.
     const moved = before.filter((holder, at) => holder !== after[at]).length;
     const own = before.filter((holder) => holder === gone.node).length;
     assert.ok(moved <= 2 * own, `${gone.node}: ${moved} moved, ${own} were its own`);

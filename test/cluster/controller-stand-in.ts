@@ -24,9 +24,9 @@ import { openNodeEnvelope } from '../../security/node-envelope.ts';
 
 /*
  * Stands in for `transport/grpc/cluster` with the node-peer actors behind it: the same service on a real socket, with
- * nonces, signatures, tokens and envelopes checked for real. It is here for what the real one does not do on demand:
- * answers that fail, hang or never come, tokens that live a second, state that is lost, configurations with a wrong hash.
- * What the real one promises is held by its own tests and by `registration-real.test.ts`.
+ * nonces, signatures, tokens and envelopes checked for real. Unlike the real one it can fail on demand:
+ * calls that fail or hang, tokens that live a second, state that is lost, configurations with a wrong hash.
+ * The promises of the real one are in its own tests and in `registration-real.test.ts`.
  */
 
 export type Method = 'AttestNode' | 'ChallengeNode' | 'RegisterNode' | 'Heartbeat' | 'DeregisterNode' | 'SyncConfig';
@@ -34,15 +34,15 @@ export type Method = 'AttestNode' | 'ChallengeNode' | 'RegisterNode' | 'Heartbea
 export interface SeenBeat {
   readonly nodeId: string;
   readonly beat: HeartbeatRequest;
-  /** The controller that was asked. */
+  /** Name of the controller that got the call. */
   readonly port: number;
 }
 
-/** State that controllers share, as real ones share actors. */
+/** State that several controllers share, as real ones share actors. */
 export class FleetState {
   joinToken: string | null = null;
   tokenLifetimeSecs = 3_600;
-  /** Added to this side's clock when it makes tokens. */
+  /** Offset of the clock by which it makes tokens. */
   clockOffsetSecs = 0;
   config = { config_yaml: '', config_hash: '' };
   readonly challenges = new Map<string, { readonly nonce: string; readonly nodeId: string; readonly pem: string }>();
@@ -54,7 +54,7 @@ export class FleetState {
   readonly queued: NodeCommand[] = [];
   readonly beats: SeenBeat[] = [];
   readonly deregistered: { readonly nodeId: string; readonly reason: string }[] = [];
-  /** Everything that must never be in a log. */
+  /** Every secret that must never be in a log. */
   readonly secrets: string[] = [];
   readonly calls = new Map<Method, number>();
   readonly connections = new Set<string>();
@@ -68,7 +68,7 @@ export class FleetState {
     return this.#keys;
   }
 
-  /** As after a restore from nothing: tokens of before are worth nothing, no one is registered. */
+  /** Loses its state: earlier tokens are invalid and no node is registered. */
   async loseEverything(): Promise<void> {
     this.peers.clear();
     this.pinned.clear();

@@ -34,17 +34,17 @@ const member = (node: string, incarnation: string, port: number | null): FleetMe
 
 interface Watching extends FailureDetector {
   readonly dead: string[];
-  /** Timers that ran out: attempts and time-outs, so that "nothing follows" can be said after several of them. */
+  /** Number of expired timers (attempts and time-outs), so that a test can wait for several and see that nothing follows. */
   fired(): number;
 }
 
-/** On a clock that is so many times as fast: a second without an answer need not take a second. */
+/** On a clock that runs this many times as fast, so that time-outs take less time. */
 function watching({ node = 'me', pace = 1 } = {}): Watching {
   const dead: string[] = [];
   let fired = 0;
   const clock: Clock = {
     now: systemClock.now,
-    // Every connection counts as an old one, so that its end is looked into at once.
+    // Every connection counts as an old one, so that its end is checked at once.
     monotonic: () => systemClock.monotonic() * 1_000,
     after: (delayMs, call) =>
       systemClock.after(delayMs / pace, () => {
@@ -91,10 +91,10 @@ test('a killed process is reported dead within half a second, and once', async (
   ] as const) {
     const killedAt = performance.now();
     await victim.kill();
-    await waitUntil('the death is told', () => watch.dead.length === deaths);
+    await waitUntil('the death is reported', () => watch.dead.length === deaths);
     const tookMs = performance.now() - killedAt;
     assert.ok(tookMs < 500, `${tookMs} ms`);
-    // A look that does not know of the death yet: nothing is told again.
+    // A poll that does not show the death yet: it is not reported again.
     watch.watch(members);
   }
   assert.deepEqual(watch.dead, ['b/life-b', 'd/life-d']);
@@ -113,7 +113,7 @@ test('a frozen process is not reported dead, also when its connections are cut; 
   await waitUntil('it says nothing any more', () => silentFor(frozen.port, 200));
   proxy.refuse();
   proxy.heal();
-  // Its system still accepts connections, but no one says hello: probes time out.
+  // The system still accepts connections, but the process is frozen: probes time out.
   const before = through.fired();
   await waitUntil('some probes without an answer', () => through.fired() > before + 8);
   assert.deepEqual([...direct.dead, ...through.dead], []);
@@ -122,7 +122,7 @@ test('a frozen process is not reported dead, also when its connections are cut; 
   assert.deepEqual([...direct.dead, ...through.dead], []);
   frozen.signal('SIGSTOP');
   await frozen.kill();
-  await waitUntil('the death is told', () => direct.dead.length > 0);
+  await waitUntil('the death is reported', () => direct.dead.length > 0);
   assert.deepEqual(through.dead, [], 'a proxy does not refuse');
 });
 
@@ -133,12 +133,12 @@ test('after a restart on the same port the old incarnation is reported dead and 
   await meets(watch, 'b');
   await first.kill();
   const second = await child('b', 'life-2', first.port);
-  await waitUntil('the old life is told dead', () => watch.dead.length > 0);
+  await waitUntil('the old incarnation is reported dead', () => watch.dead.length > 0);
   watch.watch([member('b', 'life-2', second.port)]);
   await meets(watch, 'b');
   assert.deepEqual(watch.dead, ['b/life-1']);
   await second.kill();
-  await waitUntil('the new life is told dead', () => watch.dead.length > 1);
+  await waitUntil('the new incarnation is reported dead', () => watch.dead.length > 1);
   assert.deepEqual(watch.dead, ['b/life-1', 'b/life-2']);
 });
 
@@ -148,7 +148,7 @@ test('a port that answers as another incarnation reports the old one dead, witho
   watch.watch([member('b', 'life-1', node.port)]);
   await meets(watch, 'b');
   await node.become('life-2');
-  await waitUntil('the old life is told dead', () => watch.dead.length > 0);
+  await waitUntil('the old incarnation is reported dead', () => watch.dead.length > 0);
   assert.deepEqual(watch.dead, ['b/life-1']);
   await waitUntil('the probe is not left behind', () => node.open() === 0);
 });

@@ -43,7 +43,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     });
     after(() => fleetStores.close());
 
-    /** Nodes take turns over the two ways. */
+    /** Nodes use the two connections in turn. */
     let made = 0;
     const nodes: FleetPlacement[] = [];
     const nodeOf = (node: string, change: Partial<OwnMemberInfo> = {}, leaseTtlMs = 60_000): FleetPlacement => {
@@ -69,11 +69,11 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       test(title, async () => {
         await fleetStores.clear();
         await run();
-        // One that stays looks for members behind the end of its store.
+        // A placement that is not stopped would read its members after its store has closed.
         for (const node of nodes.splice(0)) await node.leave();
       });
     };
-    /** Subscriptions take a moment on a server: the word is repeated until it is heard. */
+    /** A subscription takes a moment on a server, so the signal is repeated until it is received. */
     const rings = async (hearer: FleetPlacement, act: () => Promise<void>): Promise<void> => {
       let rung = 0;
       const stop = hearer.onChange(() => {
@@ -163,7 +163,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       });
       await node.setTags(['a']);
       await node.setTags(['a', 'b']);
-      // Signals keep their order: once this word is back, the node's own words are as well.
+      // Signals keep their order: once this signal is back, the node's own signals are as well.
       let back = false;
       const [store] = fleetStores.stores;
       const deafen = store.onSignal('self', (word) => {
@@ -203,7 +203,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       const heard: string[] = [];
       const [store, other] = fleetStores.stores;
       const deafen = store.onSignal('deaf', (word) => heard.push(word));
-      // That a node of an earlier test left may arrive late.
+      // The signal that a node of an earlier test has left may arrive late.
       await waitUntil('what was said before arrived', async () => {
         await other.signal('deaf', 'first');
         return heard.includes('first');

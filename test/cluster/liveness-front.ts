@@ -7,10 +7,10 @@ export interface LivenessFront {
   readonly port: number;
   /** Connections that are open now. */
   open(): number;
-  /** Connections that a hello went through. */
+  /** Connections that have passed a hello. */
   greeted(): number;
   cutAll(): void;
-  /** From now on another life answers at this port. */
+  /** Sends new connections to another process of the node. */
   become(incarnation: string): Promise<void>;
   close(): Promise<void>;
 }

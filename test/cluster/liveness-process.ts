@@ -14,10 +14,10 @@ export interface LivenessProcess {
 /** Starts `liveness-program.ts`; port 0 is any. */
 export async function startLivenessProcess(node: string, incarnation: string, port = 0): Promise<LivenessProcess> {
   const child = fork(PROGRAM, [node, incarnation, String(port)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  const [told] = await Promise.race([once(child, 'message'), failedToStart(child)]);
-  if (typeof told !== 'number') throw new Error(`the pulse process told ${String(told)} instead of its port`);
+  const [chosen] = await Promise.race([once(child, 'message'), failedToStart(child)]);
+  if (typeof chosen !== 'number') throw new Error(`the liveness process sent ${String(chosen)} instead of its port`);
   return {
-    port: told,
+    port: chosen,
     signal: (name) => void child.kill(name),
     async kill() {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -30,5 +30,5 @@ export async function startLivenessProcess(node: string, incarnation: string, po
 
 async function failedToStart(child: ChildProcess): Promise<never> {
   const [code] = await once(child, 'exit');
-  throw new Error(`the pulse process ended with ${String(code)} before it told its port`);
+  throw new Error(`the liveness process ended with ${String(code)} before it sent its port`);
 }

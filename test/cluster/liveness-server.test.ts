@@ -77,7 +77,7 @@ test('bytes of a client are ignored, and a client that sends too many is disconn
   assert.equal(brief.ended(), false);
 });
 
-/** Calls so many times, as many at once as the backlog of a listening socket takes: what is beyond it is never answered. */
+/** Calls this many times; at most as many at once as the backlog of a listening socket holds, since others get no answer. */
 async function callMany(count: number, one: (at: number) => Caller): Promise<Caller[]> {
   const callers: Caller[] = [];
   while (callers.length < count) {

@@ -20,11 +20,11 @@ export const ADMIN: Identity = {
 export const ON: ChaosSettings = { enabled: true, tenants: ['acme', 'svc-system'] };
 export const ACTOR: Address = 'execution/acme/one';
 
-/** Records the kernel's ends instead of executing them. */
+/** Records the calls by which the kernel would end the process, instead of executing them. */
 export class NotedFaults implements FaultPort {
   readonly acts: string[] = [];
   owner: string | null;
-  /** Runs first in every act. */
+  /** Runs first in every step. */
   before: () => Promise<void> | void = () => undefined;
   holds = true;
 
@@ -45,7 +45,7 @@ export class NotedFaults implements FaultPort {
   stallMs(ms: number): void {
     this.acts.push(`stall ${ms}`);
   }
-  /** A process that ends returns nothing: here the caller is stopped the other way there is. */
+  /** A call that ends the process does not return, so this one throws. */
   exit(): never {
     this.acts.push('exit');
     throw new Ended();
@@ -59,7 +59,7 @@ export class Ended extends Error {
   override readonly name = 'Ended';
 }
 
-/** A timer of an ended process does not fire. */
+/** The timers of an ended process do not fire. */
 const untilEnded = (call: () => void) => () => {
   try {
     call();
@@ -73,7 +73,7 @@ const clockOfEnding: Clock = {
   after: (delayMs, call) => systemClock.after(delayMs, untilEnded(call)),
 };
 
-/** A clock whose time passes as soon as something waits for it. */
+/** A clock that advances as soon as something waits for it. */
 export function hurriedClock(): Clock {
   let passed = 0;
   return {
@@ -89,7 +89,7 @@ export function hurriedClock(): Clock {
   };
 }
 
-/** Nodes of one fleet over one store of files. */
+/** Nodes of one fleet over SQLite files that they share. */
 export async function chaosUnderTest() {
   const directory = await mkdtemp(join(tmpdir(), 'svc-chaos-'));
   const stores = await openStores({ dataDir: directory, warn: () => undefined });

@@ -61,7 +61,7 @@ export class RegisteredNode implements AsyncDisposable {
         return await this.verdict();
       },
       log: { info: say('info'), warn: say('warn'), error: say('error') },
-      // Beyond what a busy machine needs for a call: a second attempt would be counted. Tests of silence give their own.
+      // More than a busy machine needs for a call, since tests count attempts. Tests of time-outs set their own.
       callTimeoutMs: 3_000,
       ...given,
     });

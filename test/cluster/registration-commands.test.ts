@@ -88,7 +88,7 @@ describe('commands of heartbeats', () => {
     await using setup = new RegisteredNode([address]);
     fleet.queued.push({ command: undefined }, { command: { $case: 'drain', value: { drain: false } } });
     await waitUntil(
-      'both to be told',
+      'both to be reported',
       () => setup.said('warn', /does not know/) && setup.said('warn', /without drain: true/),
     );
     await beatsMore(fleet, 2);
@@ -164,7 +164,7 @@ describe('configuration of the controllers', () => {
     let lost = 0;
     controller.fault = (method) => {
       if (method !== 'Heartbeat' || lost > 0) return undefined;
-      // Taken from the queue, and then the answer does not arrive.
+      // The command is taken from the queue, and then the answer is lost.
       lost = fleet.queued.splice(0).length;
       return 'UNAVAILABLE';
     };

@@ -136,7 +136,7 @@ test('a configuration that cannot be stored is not applied, and the old one stay
   const path = join(directory, 'managed-config.yaml');
   const { config, settings } = new Setup(path);
   await config.apply(LEVEL_ONLY);
-  // Where the draft would be written stands a directory.
+  // The path of the draft is a directory.
   await mkdir(`${path}.new`);
   await assert.rejects(config.apply(FULL), /cannot be written to the data directory/);
   assert.deepEqual(settings, { tags: null, level: 'debug', isolation: null });
@@ -161,7 +161,7 @@ test('a version that does not increase is rejected, after a restart too', async 
       assert.match(verdict.reason, /version: expected more than 6, which is in force, got (5|6|none)/);
     }
     assert.equal(setup.settings.level, 'warn');
-    // What is in force already is no change.
+    // The current configuration again is no change.
     assert.deepEqual(await setup.config.apply(withVersion(LATER, 6)), { accepted: true });
   }
   assert.deepEqual(await config.apply(withVersion(FULL, 7)), { accepted: true });

@@ -23,7 +23,7 @@ import { newNodeKey, RegisteredNode } from './registered-node.ts';
 const JOIN_TOKEN = 'let-me-in-please';
 const MANAGED = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: process}}\n';
 
-/** A controller with all its real parts on SQLite files: actors, signing keys, envelopes and the gRPC server. */
+/** A controller of the product's own parts on SQLite files: actors, signing keys, envelopes and the gRPC server. */
 async function realController(directory: string) {
   const controller = await startController(directory);
   const keys = createFileKeys({

@@ -34,7 +34,7 @@ after(() => {
   for (const server of servers) server.forceShutdown();
 });
 
-/** A node that answers with what it got, over a real socket; only envelopes that are rightly sealed get that far. */
+/** A node that echoes requests over a real socket; only envelopes with a valid seal get that far. */
 class Peer {
   readonly connections = new Set<string>();
   cancelled = 0;

@@ -16,7 +16,7 @@ after(async () => {
   await Promise.all(open.map((controller) => controller.stop()));
 });
 
-/** An address of loopback where no one listens. */
+/** A loopback address where nothing listens. */
 async function deadAddress(): Promise<{ readonly address: string; readonly port: number }> {
   const { address, port, stop } = await startController(new FleetState());
   await stop();
@@ -106,7 +106,7 @@ describe('registration', () => {
     });
     await beats(fleet, 1);
     await stop();
-    await waitUntil('the trouble to be told', () => setup.said('warn', /not registered/));
+    await waitUntil('the failure to be logged', () => setup.said('warn', /not registered/));
     const again = await controllerOf(fleet, port);
     again.fault = (method) => (method === 'SyncConfig' ? 'INTERNAL' : undefined);
     await waitUntil('a renewal', () => fleet.count('ChallengeNode') >= 3);
@@ -192,7 +192,7 @@ describe('controllers that fail', () => {
     await using link = await startLink(port);
     await using setup = new RegisteredNode([`127.0.0.1:${link.port}`], { callTimeoutMs: 100 });
     await beats(fleet, 2);
-    // A machine that is busy for longer than a call may take can cost one before there is a registration.
+    // On a busy machine a call before the registration may time out.
     const before = [fleet.count('AttestNode'), fleet.count('RegisterNode')];
     link.cut('both');
     await waitUntil('the silence to be noticed', () => setup.registration.state().phase === 'unreachable');
@@ -218,7 +218,7 @@ describe('controllers that fail', () => {
     const controllers = await Promise.all(Array.from({ length: 6 }, () => controllerOf(fleet)));
     const addresses = controllers.map(({ address }) => address);
     const setup = new RegisteredNode(addresses, { callTimeoutMs: 60_000 });
-    // The second comes when the configuration has been asked for, so that what hangs is a heartbeat.
+    // The second call comes after the request for the configuration, so it is a heartbeat that hangs.
     await beats(fleet, 2);
     for (const controller of controllers) controller.fault = () => 'hang';
     const seen = fleet.count('Heartbeat');
@@ -240,7 +240,7 @@ describe('refusals', () => {
     await waitUntil('refused', () => setup.registration.state().phase === 'refused');
     assert.ok(setup.said('error', /join token is wrong/));
     assert.equal(fleet.count('AttestNode'), 1);
-    // An operator put it right and says so.
+    // An operator has corrected it and restarts the registration.
     fleet.joinToken = 'wrong';
     setup.registration.heartbeatNow();
     await beats(fleet, 1);
@@ -303,7 +303,7 @@ describe('the node token', () => {
     await using setup = new RegisteredNode([controller.address], { tokenRefreshMarginMs: 3_900 });
     await beats(fleet, 1);
     controller.fault = (method) => (method === 'AttestNode' ? 'INTERNAL' : undefined);
-    await waitUntil('the failed renewal to be told', () => setup.said('warn', /could not be renewed/));
+    await waitUntil('the failed renewal to be logged', () => setup.said('warn', /could not be renewed/));
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
     controller.fault = () => undefined;

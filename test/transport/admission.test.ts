@@ -11,20 +11,20 @@ const BURST = { starts_in_flight: 600, start_wait_ms: 1_000 };
 
 function setup(limits: AdmissionLimits = LIMITS) {
   const clock = new HandClock();
-  const told: boolean[] = [];
+  const changes: boolean[] = [];
   const admission = new Admission({
     limits,
     clock,
     random: systemRandom,
-    onChange: (refuses) => void told.push(refuses),
+    onChange: (refuses) => void changes.push(refuses),
   });
   const waiting: (() => void)[] = [];
   return {
     clock,
-    told,
+    changes,
     admission,
     waiting,
-    /** As many as get in. */
+    /** Offers `count` requests; returns how many were accepted. */
     offer(count: number): number {
       const before = waiting.length;
       for (let n = 0; n < count; n += 1) {
@@ -73,7 +73,7 @@ describe('admission of starts', () => {
 
   test('more starts are accepted as long as their wait stays within the limit at the current rate', async () => {
     const { offer, end, clock, admission, waiting } = setup();
-    // 100 end in a second.
+    // 100 requests end in a second.
     for (let n = 0; n < 1_000; n += 1) {
       offer(1);
       end(1);
@@ -82,7 +82,7 @@ describe('admission of starts', () => {
     assert.ok(Math.abs(admission.counts.limit - 100) <= 5, `the limit is ${admission.counts.limit}`);
     offer(1_000);
     assert.equal(waiting.length, admission.counts.limit);
-    // Ten in a second: who is taken now would wait ten times as long, so fewer are.
+    // Ten end in a second: a new request would wait ten times as long, so fewer are accepted.
     for (let n = 0; n < 100; n += 1) {
       end(1);
       offer(1_000);
@@ -94,7 +94,7 @@ describe('admission of starts', () => {
   test('many starts may come at once; while they last, only starts with a short enough wait are accepted', async () => {
     const { offer, end, clock, admission, waiting } = setup(BURST);
     assert.equal(offer(2_000), 600);
-    // 100 end in a second, and clients that were refused come again and again.
+    // 100 end in a second, and refused clients try again and again.
     for (let n = 0; n < 2_000; n += 1) {
       end(1);
       offer(50);
@@ -117,10 +117,10 @@ describe('admission of starts', () => {
 
   test('the duration of a start while few run is not counted as waiting: slow stores do not shrink admission', async () => {
     const { offer, end, clock, waiting } = setup(BURST);
-    // Each takes two seconds, however many are under way; clients come again and again.
+    // Each takes two seconds, however many are under way; clients try again and again.
     const ends: number[] = [];
     for (let tick = 0; tick < 600; tick += 1) {
-      // A few come at first, then more than it takes.
+      // First a few requests, then more than it accepts.
       ends.push(offer(tick < 100 ? 1 : 200));
       if (tick >= 20) end(ends[tick - 20] ?? 0);
       await clock.pass(100);
@@ -138,16 +138,16 @@ describe('admission of starts', () => {
   });
 
   test('the log says when refusals begin, and once after five seconds without a refusal', async () => {
-    const { offer, end, clock, told } = setup();
+    const { offer, end, clock, changes } = setup();
     offer(5);
     await clock.pass(500);
-    assert.deepEqual(told, [true]);
+    assert.deepEqual(changes, [true]);
     offer(1);
     await clock.pass(4_900);
-    assert.deepEqual(told, [true]);
+    assert.deepEqual(changes, [true]);
     end(4);
     await clock.pass(1_000);
-    assert.deepEqual(told, [true, false]);
+    assert.deepEqual(changes, [true, false]);
   });
 
   test('for any starts and ends: never fewer than always accepted, never over the limit, no refusal while there is room', async () => {

@@ -11,7 +11,7 @@ const NONE = { maxDepth: 1_000, maxValues: MOST, maxNames: MOST };
 const named = (count: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_one, at) => [`name ${at}`, at])));
 
-/** What `measureJson` says it counts, by walking the parsed value. */
+/** Counts what `measureJson` counts, from the parsed value. */
 function counted(value: unknown): { values: number; names: number } {
   if (typeof value !== 'object' || value === null) return { values: 1, names: 0 };
   const sum = { values: 1, names: Array.isArray(value) ? 0 : Object.keys(value).length };
@@ -49,7 +49,7 @@ describe('JSON of callers', () => {
       const expected = { code, field: 'body', message: says };
       assert.throws(() => parseJson(text, place), expected);
       await assert.rejects(parseJsonBytes(Buffer.from(text), place), expected);
-      // White space makes it one for the thread.
+      // White space makes it large enough for the worker thread.
       await assert.rejects(parseJsonBytes(Buffer.from(text + ' '.repeat(MiB)), place), expected);
     });
   }

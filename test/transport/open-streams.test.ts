@@ -21,7 +21,7 @@ describe('event streams that are open', () => {
     assert.deepEqual(fill(streams, 'amy', 'acme'), [100, 'rate_limited']);
     assert.deepEqual(fill(streams, 'abe', 'acme'), [50, 'rate_limited']);
     for (const tenant of ['b', 'c', 'd']) for (let at = 0; at < 3; at += 1) fill(streams, `${tenant}${at}`, tenant);
-    // The last tenth is for tenants that have few.
+    // The last tenth is reserved for tenants with few streams.
     assert.equal(streams.count, 900);
     assert.deepEqual(fill(streams, 'new', 'beta'), [10, 'unavailable']);
   });

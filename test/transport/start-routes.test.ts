@@ -19,15 +19,15 @@ import { waitUntil } from '../support/wait-until.ts';
 import { type FleetNode, fleetNode } from './cluster/node.ts';
 import { node, type TestNode } from './grpc/node.ts';
 
-/** POST routes that bring new work. */
+/** POST routes that start work. */
 const STARTS = [
   ...['/v1/agents', '/v1/agents/{id}/execute', '/v1/agents/generate', '/v1/execute', '/v1/execute/intent'],
   ...['/v1/executions', '/v1/stimuli', '/v1/webhooks/{source}', '/v1/workflows', '/v1/workflows/{name}/run'],
   ...['/v1/workflows/generate', '/v1/runs/{id}/fork'],
 ];
-/** The tool that is called says whether it brings a run. */
+/** Starts a run or not, by the tool that is called. */
 const TOOLS = ['/v1/tools/{name}', '/v1/seal/invoke', '/v1/invoke'];
-/** Changes what is there, answers, cancels. */
+/** Routes that change, answer or cancel what exists. */
 const OTHERS = [
   ...[
     '/v1/agents/{id}/scope',
@@ -58,14 +58,14 @@ const GRPC_STARTS = [
 ];
 const GRPC_OTHERS = [RUNTIME.queryMemoryPatterns, RUNTIME.storeMemoryPattern, RUNTIME.attestAgent, RUNTIME.invokeTool];
 
-/** A source of webhooks that has a secret: without it, and without a signature, nothing is read. */
+/** A source of webhooks with a secret: without a valid signature no body is read. */
 const SOURCE = 'shop';
 const SIGNED = { 'x-svc-signature': `sha256=${'0'.repeat(64)}` };
 
 const concrete = (path: string): string =>
   path.replace('{source}', SOURCE).replace(/\{\w+\}/g, '00000000-0000-4000-8000-000000000000');
 
-/** A request whose body never ends, until it is let go. */
+/** A request whose body does not end until it is released. */
 function halfOpen(url: string): () => void {
   const request = httpRequest(url, { method: 'POST', headers: { 'content-type': 'application/json', ...SIGNED } });
   request.on('error', () => {});
@@ -73,7 +73,7 @@ function halfOpen(url: string): () => void {
   return () => request.destroy();
 }
 
-/** A call whose message never comes, until it is let go; `ended` has its status, which is a refusal when it comes early. */
+/** A call whose message is not sent until it is released; `ended` has its status, which is a refusal when it comes early. */
 function halfOpenCall(client: Client, path: string) {
   const ended = Promise.withResolvers<{ readonly code: number; readonly metadata: Metadata }>();
   const bytes = (value: Buffer): Buffer => value;
@@ -106,7 +106,7 @@ describe('ways to start a run, on a node that takes one start at a time', { time
     return { status: answer.status, retryAfter: answer.headers.get('retry-after'), text: await answer.text() };
   };
   const isFull = async (): Promise<boolean> => (await post('/v1/executions')).status === 503;
-  /** Holds the one place while `use` runs. */
+  /** Occupies the only slot while `use` runs. */
   async function whileHeld(hold: () => () => void, use: () => Promise<void>): Promise<void> {
     await waitUntil('the place is free', async () => !(await isFull()));
     const letGo = hold();
@@ -194,7 +194,7 @@ describe('tools that start a run', () => {
     assert.deepEqual(starting.map(({ name }) => name).toSorted(), names.toSorted());
   });
 
-  /** A session whose calls answer when they are told to. */
+  /** A session whose calls are answered when the test releases them. */
   function session() {
     const answer = Promise.withResolvers<void>();
     const outcome = { content: [], is_error: false, duration_ms: 1 };
@@ -267,7 +267,7 @@ test('executions that a controller forwards are counted, and refused as overload
     assert.equal(code, status.UNAVAILABLE);
     assert.deepEqual(metadata.get('svc-error-code'), ['overloaded']);
     ended();
-    // Without a token it is refused, and counted no longer.
+    // Without a token it is refused, and no longer counted.
     assert.equal((await halfOpenCall(client, path).ended).code, status.UNAUTHENTICATED);
     assert.equal(admission.counts.inFlight, 0);
   } finally {

@@ -30,7 +30,7 @@ async function connected(count: number, port: number): Promise<Socket[]> {
 
 const turnOfLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** The most that was counted in one turn of the event loop. */
+/** The maximum count in one turn of the event loop. */
 class Turns {
   most = 0;
   all = 0;

@@ -13,7 +13,7 @@ const CAPABILITIES = {
   tags: ['gpu'],
 };
 
-/** A worker that someone else wrote: its own key, and the steps of the specification. */
+/** A worker written from the specification alone, with its own key. */
 export class IndependentWorker {
   readonly nodeId: string;
   readonly client: PageClient;
@@ -44,7 +44,7 @@ export class IndependentWorker {
     return this.client.unary('ChallengeNode', encode('ChallengeNodeRequest', { challenge_id: challengeId, signature }));
   }
 
-  /** Steps 1 to 3: afterwards it has a token. */
+  /** Steps 1 to 3, which give it a token. */
   async prove(more: Fields = {}, extra: Extra = {}): Promise<Answer> {
     const { message, code, details } = await this.attest(more, extra);
     assert.equal(code, 'OK', details);
@@ -66,7 +66,7 @@ export class IndependentWorker {
     return { authorization: `Bearer ${this.token}`, ...extra };
   }
 
-  /** A call of the table whose request goes in an envelope. */
+  /** A call whose request is in an envelope. */
   call(method: string, fields: Fields = {}, extra: Extra = {}): Promise<Answer> {
     return this.client.unary(method, this.seal(encode(`${method}Request`, fields)), this.metadata(extra));
   }

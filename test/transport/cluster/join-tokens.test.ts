@@ -80,7 +80,7 @@ describe('join tokens', { timeout: 300_000 }, () => {
     aheadMs = 61_000;
     refused(await fresh().attest({}, shown), 'join_token_expired');
     await member.prove({}, shown);
-    // With nothing at all, too: it is known by its key.
+    // Also without any token: its key is known.
     await member.prove();
     aheadMs = 0;
   });

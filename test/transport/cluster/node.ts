@@ -46,7 +46,7 @@ interface FleetNodeOptions
   readonly requireProof?: boolean;
   /** What proofs are compared with. */
   readonly clock?: Clock;
-  /** Where it keeps what outlives it; else a directory that is gone with it. */
+  /** Its data directory. Default: a directory that is removed with the node. */
   readonly keptIn?: string;
   /** False: a pure controller. */
   readonly worker?: boolean;
@@ -158,7 +158,7 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     joins,
     audited,
     keys,
-    /** Another node of the fleet, or the next life of this one: it shares all that is stored. */
+    /** Another node of the fleet, or this one after a restart: it shares the stores. */
     async listenAs(name: string, required = requireProof): Promise<string> {
       const another = createClusterServer(partsAs(name, options.clock ?? systemClock, required));
       servers.push(another);
@@ -167,11 +167,11 @@ export async function fleetNode(options: FleetNodeOptions = {}) {
     peers,
     pins,
     tokens,
-    /** Signs, with the same keys, what ran out an hour ago. */
+    /** Makes tokens, with the same keys, that expired an hour ago. */
     pastTokens: createNodeTokens({ keys, published, clock: earlier }),
     agents,
     executions,
-    /** Configurations that were taken over. */
+    /** Configurations that the node has applied. */
     applied,
     logged,
     async [Symbol.asyncDispose]() {

@@ -11,8 +11,8 @@ import {
 import protobuf from 'protobufjs';
 
 /**
- * The messages of NodeClusterService, typed by hand (G16–G32) and not taken from our
- * .proto: what someone has who writes a worker in another language.
+ * The messages of NodeClusterService, typed by hand from the specification (G16–G32)
+ * and not taken from the product's .proto, as the author of a worker in another language would.
  */
 const PAGE = `
 syntax = "proto3";
@@ -82,7 +82,7 @@ message ExecuteAgentRequest { string agent_id = 1; string input = 2; string cont
 
 export const { root } = protobuf.parse(PAGE, { keepCase: true });
 
-/** Fields by the names of the page. */
+/** Fields, under the names of the specification. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export const encode = (type: string, fields: Fields): Buffer =>
@@ -97,7 +97,7 @@ export interface Answer {
   /** Name of the status. */
   readonly code: string;
   readonly details: string;
-  /** All that came back besides the message: first metadata and trailers. */
+  /** First metadata and trailers. */
   readonly metadata: readonly Metadata[];
   readonly message: Record<string, unknown>;
 }
@@ -106,7 +106,7 @@ export type Extra = Readonly<Record<string, string>>;
 
 const asBytes = (value: Buffer): Buffer => value;
 
-/** A connection that knows nothing but the page. */
+/** A client made of these messages alone. */
 export class PageClient {
   readonly #client: Client;
 
@@ -143,7 +143,7 @@ export class PageClient {
         metadataOf(extra),
         (_error, answer) => {
           bytes = answer;
-          // The status is told before or after the answer.
+          // The status arrives before or after the answer.
           setImmediate(done);
         },
       );
@@ -166,7 +166,7 @@ export async function eventsOf(
   const events: Record<string, unknown>[] = [];
   call.on('data', (bytes: Buffer) => events.push(decode('ExecutionEvent', bytes)));
   call.on('error', () => {
-    // The status says it all.
+    // The status has the error.
   });
   const read = new Promise((resolve) => call.once('end', resolve));
   const end = await new Promise<StatusObject>((resolve) => call.once('status', resolve));

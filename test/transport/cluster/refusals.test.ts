@@ -25,7 +25,7 @@ describe('what a node may not do', { timeout: 300_000 }, () => {
     await at[Symbol.asyncDispose]();
   });
 
-  /** The status, and that text and trailers tell nothing they should not. */
+  /** Checks the status, and that text and trailers hold no secret. */
   const refused = (answer: Answer, code: string, says: RegExp, who: IndependentWorker = member): void => {
     assert.equal(answer.code, code, answer.details);
     assert.match(answer.details, says);
@@ -320,7 +320,7 @@ describe('a fleet that is not open to all', { timeout: 300_000 }, () => {
   });
 });
 
-/** Whatever must never come back: the token and its parts, both keys. */
+/** Texts that no answer may hold: the token and its parts, both keys. */
 function secretsOf({ token, privateKey, publicKeyPem }: IndependentWorker): readonly string[] {
   const key = privateKey.export({ format: 'jwk' });
   return [...token.split('.').filter((part) => part !== ''), key.d ?? '', publicKeyPem.split('\n')[1] ?? ''].filter(

@@ -18,7 +18,7 @@ import { IndependentWorker } from './independent-worker.ts';
 import { type FleetNode, fleetNode } from './node.ts';
 import { PageClient } from './page.ts';
 
-/** Files are looked at each 100 ms instead of each 5 s. */
+/** The files are checked each 100 ms instead of each 5 s. */
 const quick = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms / 50, call) };
 
 describe('what nodes show one another is renewed while they talk', { timeout: 300_000 }, () => {
@@ -70,7 +70,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 30
         publicKeyPem,
         clock: systemClock,
       }),
-      // Connections are made anew all the time, so that each certificate is shown.
+      // New connections all the time, so that every certificate is used.
       idleMs: 20,
     });
   });
@@ -117,7 +117,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 30
     return { failed, made: during };
   };
 
-  /** Whose certificate the port shows to who has `by`; what it is refused with. */
+  /** The certificate that the port shows to a client with `by`, or the error of the refusal. */
   const shown = async (by: Certificate): Promise<string> => {
     const [ca, cert, key] = await Promise.all([by.ca_cert, by.cert_path, by.key_path].map((path) => readFile(path)));
     const [host = '', port = ''] = at.address.split(':');
@@ -149,7 +149,7 @@ describe('what nodes show one another is renewed while they talk', { timeout: 30
       };
       await renewed(() => put(live('ca'), [first.ca_cert, second.ca_cert]));
       await renewed(async () => {
-        // Half of a replacement is seen as well, and stays without effect.
+        // An incomplete replacement is noticed too, and has no effect.
         await copyFile(second.key_path, live('key'));
         await new Promise((resume) => setTimeout(resume, 250));
         await copyFile(second.cert_path, live('crt'));

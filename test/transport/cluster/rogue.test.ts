@@ -27,7 +27,7 @@ metadata: {name: forwarded, version: 1.0.0}
 spec: {task: {instruction: Answer.}}
 `;
 
-/** A call as someone sends it who has only what was on the wire. */
+/** A call by an attacker who has only what was on the wire. */
 async function replayed(
   address: string,
   { method, metadata, request }: Recorded,
@@ -84,7 +84,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     await at[Symbol.asyncDispose]();
   });
 
-  /** All that a call could have changed. */
+  /** All state that a call could have changed. */
   const effects = async (): Promise<string> => {
     const peers = await at.peers.list();
     return JSON.stringify([
@@ -151,7 +151,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     await refusedEverywhere([kept], [at.address]);
     aheadMs = 0;
     assert.equal(await effects(), before);
-    // Within its window it is what the node itself said, and is taken once.
+    // Within its window it is the node's own message, and is accepted once.
     assert.equal((await replayed(at.address, kept)).code, 'OK');
     await refusedEverywhere([kept], [at.address]);
   });
@@ -170,7 +170,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
       privateKey: own.privateKey,
     });
     const before = at.applied.length;
-    // The rogue registered as itself, and hands on what it gets to node-2, whose name and life it shows.
+    // The rogue node registers as itself and forwards what it gets to node-2, whose name and incarnation it claims.
     const rogue = { nodeId: 'rogue', grpcAddress: told.address };
     await assert.rejects(calling.pushConfig(rogue, CONFIG), /proof is for another node/);
     assert.equal(at.applied.length, before);
@@ -221,7 +221,7 @@ describe('a fleet with old and new nodes', { timeout: 300_000 }, () => {
   });
 });
 
-/** The hash keeps its meaning for those who know nothing of proofs. */
+/** The hash still holds for nodes without proofs. */
 test('messages of an old controller are accepted', async () => {
   await using at = await fleetNode();
   const key = newNodeKey();

@@ -22,10 +22,10 @@ export interface Recorded {
   readonly request: Buffer;
 }
 
-/** Someone between two nodes who has no key of theirs: hears every message, lets them through or keeps them. */
+/** An attacker between two nodes who has none of their keys: it records every message and forwards or holds it. */
 export class WireTap {
   readonly recorded: Recorded[] = [];
-  /** Names of RPCs that never arrive. */
+  /** Names of RPCs that it drops. */
   readonly held = new Set<string>();
   // Without its bookkeeping the library finds no connection to cut.
   readonly #server = new Server({ 'grpc.enable_channelz': 1 });
@@ -58,7 +58,7 @@ export class WireTap {
     return this;
   }
 
-  /** From now on calls reach another server. */
+  /** Sends further calls to another server. */
   moveTo(behind: string): void {
     this.#behind.close();
     this.#behind = new Client(behind, credentials.createInsecure());
@@ -69,7 +69,7 @@ export class WireTap {
     this.#behind.close();
   }
 
-  /** What was recorded last of a method. */
+  /** The last recorded message of a method. */
   last(method: string): Recorded {
     const found = this.recorded.findLast((one) => one.method === method);
     if (found === undefined) throw new Error(`no ${method} was recorded`);
@@ -84,7 +84,7 @@ export class WireTap {
         answer = bytes;
       })
       .on('status', (status) => {
-        // The answer is told before the status or right after it.
+        // The answer arrives before the status or right after it.
         setImmediate(() => (status.code === 0 ? done(null, answer, status.metadata) : done(status)));
       });
   }
@@ -94,7 +94,7 @@ export class WireTap {
     const behind = this.#behind.makeServerStreamRequest(path, asBytes, asBytes, call.request, call.metadata);
     behind.on('data', (bytes: Buffer) => call.write(bytes));
     behind.on('error', () => {
-      // The status says it all.
+      // The status has the error.
     });
     behind.on('status', (status) => (status.code === 0 ? call.end(status.metadata) : call.emit('error', status)));
     call.on('cancelled', () => behind.cancel());

@@ -60,7 +60,7 @@ async function auditedServer({ failing = false, requestTimeoutMs = 60_000 } = {}
     ran,
     begun,
     goOn: waits.resolve,
-    /** Entries of all tenants, once the server is closed. */
+    /** Entries of all tenants; available when the server is closed. */
     async entries() {
       await server.close();
       if (!failing) await audit.close('the test ends', 5_000);

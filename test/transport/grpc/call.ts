@@ -34,7 +34,7 @@ export function metadataOf(values: Readonly<Record<string, string>>): Metadata {
 
 export const text = (metadata: Metadata | null, key: string): string | undefined => metadata?.get(key)[0]?.toString();
 
-/** Reads a stream to its end; the status is an answer like any other. */
+/** Reads a stream to its end; returns its status, also of a failure. */
 export async function ended(call: ClientReadableStream<ExecutionEvent>): Promise<Ended> {
   const events: Member[] = [];
   let first: Metadata | null = null;
@@ -45,7 +45,7 @@ export async function ended(call: ClientReadableStream<ExecutionEvent>): Promise
     if (event !== undefined) events.push(event);
   });
   call.on('error', () => {
-    // The status says it all.
+    // The status has the error.
   });
   // The status may arrive while a paused client still has events to read.
   const read = new Promise((resolve) => call.once('end', resolve));
@@ -80,7 +80,7 @@ export const unary = (
     );
   });
 
-/** A message of a gRPC stream: a flag, its length, its bytes. */
+/** A frame of a gRPC stream: a flag, the length, the bytes. */
 export function framed(bytes: Buffer, length = bytes.length): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(length, 1);

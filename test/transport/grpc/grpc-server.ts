@@ -11,7 +11,7 @@ import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
 import { clientOf, request } from './call.ts';
 
-/** A server on a real socket in front of fakes, whose events the test decides. */
+/** A server on a real socket in front of fakes; the test chooses their events. */
 export async function grpcServer(
   limits: Partial<GrpcLimits> = {},
   parts: Partial<Pick<GrpcServerParts, 'tierLimits' | 'authenticator'>> = {},
@@ -44,9 +44,9 @@ export async function grpcServer(
     'metadata:\n  name: writer\n  version: 1.0.0\n',
     { force: false },
   );
-  /** Starts a run; `id` is known as soon as the server has it. */
+  /** Starts a run; `id` resolves when the server has started it. */
   const run = async (call: ClientReadableStream<ExecutionEvent> = client.executeAgent(request(agentId))) => {
-    // How it ends is the test's to read; no one listening is no crash.
+    // The test reads how it ends; until then a failure must not be unhandled.
     call.on('error', () => {});
     const before = executions.starts.length;
     const start = await waitUntil('the execution was started', () => executions.starts[before]);
@@ -68,7 +68,7 @@ export async function grpcServer(
   };
 }
 
-/** A client that sends bytes as they are. */
+/** A client that sends raw bytes. */
 export function bytesClient(address: string) {
   const bytes = (value: Buffer): Buffer => value;
   const codec = {

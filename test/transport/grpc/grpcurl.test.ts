@@ -9,7 +9,7 @@ if (missing !== null) {
   console.error(`SKIPPED: ${missing}`);
 }
 
-/** A client in another language that knows nothing but the address. */
+/** A client in another language that has only the address. */
 describe('grpcurl, by reflection alone', { skip: missing ?? false }, () => {
   let at: TestNode;
   before(async () => {

@@ -55,13 +55,13 @@ describe('the .proto agrees with the tables of the specification', () => {
   });
 });
 
-/** A client made of the tables alone, as someone with nothing but the page would write it. */
+/** A client made of the tables of the specification alone. */
 function strangersClient(address: string) {
   const known = (type: string): boolean => type in SPEC_MESSAGES || !/^[A-Z]/.test(type);
   const fields = (line: string) =>
     Object.fromEntries(
       fieldsOf(line)
-        // Messages whose fields the page does not show: a stranger leaves them out.
+        // Messages whose fields the specification does not show are omitted.
         .filter(({ type }) => known(type))
         .map(({ name, type, number }) => [name, { type, id: number }]),
     );

@@ -58,7 +58,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   ),
 };
 
-/** What these requests get from a method that is served; the others are specified and not served by this version. */
+/** Answers to these requests from the methods that are served; the others are specified, and not served by this version. */
 const SERVED: Readonly<Record<string, string>> = {
   ExecuteAgent: 'OK',
   ExecuteSystemCommand: 'OK',
@@ -70,7 +70,7 @@ const SERVED: Readonly<Record<string, string>> = {
   IngestStimulus: 'INVALID_ARGUMENT',
 };
 const served = (name: string): string => SERVED[name] ?? 'UNIMPLEMENTED';
-/** What a reader may not do, and what a user of a tenant may not do (security/tenant.ts). */
+/** Methods that a reader may not call, and those that a user of a tenant may not call (security/tenant.ts). */
 const READABLE = ['QueryMemoryPatterns'];
 const FOR_OPERATORS = ['ExecuteSystemCommand', 'StoreMemoryPattern'];
 

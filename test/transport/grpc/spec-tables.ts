@@ -1,5 +1,5 @@
 /**
- * The messages of both services, typed by hand and not taken from our .proto: what the author of a client has.
+ * The messages of both services, typed by hand from the specification and not taken from the product's .proto.
  * One line a message: `name type number; …`, with `optional`, `repeated` and `map<…>`. Messages that clients
  * seldom need are not here.
  */

@@ -10,7 +10,7 @@ import { grpcServer } from './grpc-server.ts';
 
 const at = '2026-01-02T03:04:05.000Z';
 
-/** A stream whose client takes the headers and then reads nothing: HTTP/2 flow control is what holds the server. */
+/** A stream whose client takes the headers and then reads nothing, so that HTTP/2 flow control stops the server. */
 function lazyStream(session: ClientHttp2Session, agentId: string, more: Record<string, string> = {}) {
   const stream = session.request({
     ':method': 'POST',
@@ -152,7 +152,7 @@ describe('events over gRPC', () => {
 });
 
 describe('clients that do not read', () => {
-  /** Emits events of 64 KiB until the server has asked for as many as it will; returns how many it took. */
+  /** Emits events of 64 KiB until the server takes no more; returns how many it took. */
   async function flood(it: Awaited<ReturnType<typeof grpcServer>>, id: string, count: number): Promise<void> {
     const output = 'x'.repeat(64 * 1024);
     for (let n = 0; n < count; n += 1) {

@@ -89,7 +89,7 @@ describe('gRPC calls without authentication', () => {
       assert.deepEqual(await Promise.all(unfinished), [LATE, LATE, LATE, LATE]);
       const halfOpen = open(session, CHECK);
       const status = statusOf(halfOpen);
-      // All of the message, and never the end of the request.
+      // The whole message, without the end of the request.
       halfOpen.write(framed(Buffer.alloc(0)));
       assert.equal(await status, LATE);
     });
@@ -128,10 +128,10 @@ describe('gRPC calls without authentication', () => {
 
   test('too many calls are refused, on however many connections; the place of an ended one is free again', async () => {
     await using it = await grpcServer({ strangerCallsInAll: 10 });
-    // This machine has nine tenths, as a proxy would.
+    // This address has nine tenths of the connections, as a proxy would.
     const opened = async (session: ClientHttp2Session, count: number) => {
       const streams = Array.from({ length: count }, () => open(session, REFLECT));
-      // Answered after the others: what is refused is refused by now.
+      // Answered after the others, so that all refusals have happened.
       const check = open(session, CHECK);
       const status = statusOf(check);
       check.end(framed(Buffer.alloc(0)));

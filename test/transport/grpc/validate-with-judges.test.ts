@@ -17,7 +17,7 @@ import { panelRuntime } from '../../actors/judge-panel/panel-runtime.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { clientOf, metadataOf, text } from './call.ts';
 
-/** Whom a loopback server without an identity provider takes a caller for. */
+/** Identity of callers at a loopback server without an identity provider. */
 const TENANT = 'svc-system';
 const operator: Identity = { kind: 'local', subject: 'test', tenant: TENANT, roles: [], tier: 'enterprise' };
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';

@@ -39,7 +39,7 @@ async function post(url: string, body: unknown, headers: Record<string, string> 
   return { status: response.status, headers: response.headers, text: answer };
 }
 
-/** A loop that waits until it is told, and shows who waits. */
+/** A loop whose calls wait until the test releases them. */
 class WaitingLoop implements DispatchApi {
   readonly waits: { readonly options: CallOptions | undefined; answer(with_: GatewayAnswer): void }[] = [];
 

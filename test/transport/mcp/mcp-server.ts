@@ -70,7 +70,7 @@ export async function mcpServer({
       ...(resource === undefined ? {} : { resource }),
     }),
   );
-  // First what calls may still wait for, so that the kernel need not.
+  // First the sources that calls may wait for, so that the kernel can stop.
   opened.defer(() => behind.servers.close());
   const all = opened.move();
   return { rest, url: `${rest.base}/mcp`, sessions, granter, behind, [Symbol.asyncDispose]: () => all.disposeAsync() };
@@ -82,7 +82,7 @@ export const HEADERS = {
   accept: 'application/json, text/event-stream',
 } as const;
 
-/** One message by hand; answers status, headers and the JSON, if any. */
+/** Sends one message; returns status, headers and the JSON, if any. */
 export async function post(
   url: string,
   message: unknown,

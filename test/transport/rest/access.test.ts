@@ -156,7 +156,7 @@ describe('who may call what', () => {
   });
 });
 
-/** Status of a call with headers that fetch does not let one set. */
+/** Status of a call with headers that fetch does not allow. */
 const statusWith = (port: number, path: string, headers: Record<string, string>): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     request({ port, host: '127.0.0.1', path, headers }, (response) => {

@@ -50,7 +50,7 @@ async function onRedis({ definitions, handlers = [] }: AreaParts): Promise<AreaK
   };
 }
 
-/** The stores a promise has to hold on. */
+/** The stores on which tests run. */
 export const AREA_KERNELS: readonly {
   readonly name: string;
   readonly missing: string | null;

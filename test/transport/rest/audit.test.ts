@@ -8,7 +8,7 @@ import { describedNode, wholeNode } from './whole-node.ts';
 const UUID = '00000000-0000-4000-8000-000000000000';
 const CANARY = 'canary-of-a-secret';
 
-/** What gets beyond the schema of an operation, with a canary wherever a caller may put a value. */
+/** Requests that pass the schema of an operation, with a canary in every value of the caller. */
 interface Sent {
   readonly body?: object;
   readonly yaml?: string;
@@ -50,7 +50,7 @@ const CALLS: Readonly<Record<string, Sent>> = {
 
 const OF_FLEET = /\/(?:cluster|admin|chaos)\//;
 
-/** Every route that is no read, with its operation. */
+/** Every route that writes, with its operation. */
 async function changes(): Promise<readonly (readonly [method: string, path: string, operation: string])[]> {
   const { operationIds } = await describedNode();
   return Object.entries(operationIds)
@@ -58,7 +58,7 @@ async function changes(): Promise<readonly (readonly [method: string, path: stri
     .filter(([method]) => method !== 'GET');
 }
 
-/** A node whose parts fail, and the entries that calls of these users leave. */
+/** A node whose parts fail, and the audit entries of calls by these users. */
 async function calls(userOf: (path: string) => string | null) {
   await using store = await auditStore();
   const { audit } = auditOf(store.blocks);

@@ -281,7 +281,7 @@ describe('bad requests', () => {
       );
     await at.call('GET', '/v1/openapi.json', { headers: { connection: 'close' } });
     const socket = connect(at.port, '127.0.0.1').on('error', () => {});
-    // More than the system keeps for a client.
+    // More than the system buffers for a client.
     socket.pause().write('GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50));
     await waitUntil('it is connected', async () => (await open()) > 0);
     await waitUntil('it is cut off', async () => (await open()) === 0);
@@ -289,7 +289,7 @@ describe('bad requests', () => {
     const id = await at.startRun();
     const status = at.executions.status.bind(at.executions);
     at.executions.status = async (viewer, executionId) => {
-      // Works longer than a client may read nothing.
+      // Works for longer than a client may stop reading.
       await pause(300);
       return status(viewer, executionId);
     };

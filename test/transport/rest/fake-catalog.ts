@@ -15,7 +15,7 @@ type Row = DeployedAgent;
 
 const summaryOf = ({ manifest: _manifest, manifest_yaml: _yaml, ...summary }: Row): AgentSummary => summary;
 
-/** A catalog in memory that keeps the port's promises; `name: X` and `version: Y` lines are all it reads of YAML. */
+/** A catalog in memory that implements the port; `name: X` and `version: Y` lines are all it reads of YAML. */
 export class FakeCatalog implements AgentCatalog {
   readonly rows: Row[] = [];
 

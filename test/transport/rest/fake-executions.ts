@@ -16,15 +16,15 @@ interface Run {
 
 const ended = (run: Run): boolean => run.status !== 'pending' && run.status !== 'running';
 
-/** Executions in memory that keep the port's promises; a test tells them what happens. */
+/** Executions in memory that implement the port; a test records their events. */
 export class FakeExecutions implements ExecutionApi {
   readonly runs = new Map<string, Run>();
   readonly starts: { request: StartExecution; options: CallOptions | undefined }[] = [];
   readonly #removed = new Set<string>();
-  /** Follows that have not ended. */
+  /** Open event streams. */
   following = 0;
   failure: unknown = null;
-  /** What every run waits for. */
+  /** The cause that every run waits for. */
   waits: WaitReason | null = null;
 
   async start(request: StartExecution, options?: CallOptions) {

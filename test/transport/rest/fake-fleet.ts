@@ -54,7 +54,7 @@ export const peerOf = (node: string, status: NodePeer['status'] = 'ACTIVE', tags
   pending_commands: [],
 });
 
-/** A fleet in memory; what was done to it is written down. */
+/** A fleet in memory that records its calls. */
 export class FakeCluster implements ClusterApi {
   readonly done: string[] = [];
   fleet: ClusterStatus = {
@@ -116,7 +116,7 @@ export class FakeCluster implements ClusterApi {
   }
 }
 
-/** The operators' part of NodePeerApi; the nodes' part is not for REST and says so. */
+/** The operators' part of NodePeerApi; the nodes' part throws, since REST does not use it. */
 export class FakePeers implements NodePeerApi {
   readonly done: string[] = [];
   peers: NodePeer[] = [peerOf('beta'), peerOf('stranger', 'UNHEALTHY', ['gpu'])];
@@ -144,7 +144,7 @@ export class FakePeers implements NodePeerApi {
   async config(): Promise<ManagedConfig> {
     return this.#config;
   }
-  /** Another operator's change in the next call that says what it was made from. */
+  /** Makes another operator's change before the next conditional call. */
   between: string | null = null;
   async setConfig(config_yaml: string, _by?: Identity, madeFrom?: string): Promise<ManagedConfig> {
     if (madeFrom !== undefined && this.between !== null) {
@@ -168,7 +168,7 @@ export class FakePeers implements NodePeerApi {
 
 const notForRest = (): Promise<never> => Promise.reject(new Error('REST does not speak for nodes'));
 
-/** Faults that are done at once. */
+/** Faults that end at once. */
 export class FakeChaos implements ChaosApi {
   readonly enabled = true;
   readonly faults: Fault[] = [];

@@ -19,7 +19,7 @@ interface Sent {
   readonly body?: string;
 }
 
-/** Status and headers of a call with headers that `fetch` does not let one set. */
+/** Status and headers of a call with headers that `fetch` does not allow. */
 async function send(port: number, path: string, { method = 'POST', headers = {}, body }: Sent) {
   return new Promise<{ status: number; allowed: unknown }>((resolve, reject) => {
     const asked = request({ port, host: '127.0.0.1', path, method, headers }, (response) => {

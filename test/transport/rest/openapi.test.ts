@@ -128,7 +128,7 @@ const Body = z.looseObject({
 });
 const Fields = z.object({ properties: z.record(z.string(), z.unknown()) });
 
-/** A schema without what it says of itself where it is used. */
+/** A schema without its description. */
 const shapeOf = (schema: object): string => JSON.stringify({ ...schema, description: undefined });
 
 /** Every object with fields of its own below a part of the description, and that part too. */
@@ -241,7 +241,7 @@ describe('components of the API description of a node with every part', () => {
       return names.includes('page_token') && 'next_page_token' in answer ? [] : [operationIds[`GET ${path}`]];
     });
     assert.deepEqual(others.sort(), [
-      // The best matches alone are answered.
+      // Only the best matches are returned, so there is no next page.
       'agents.search',
       // In order of their number, behind `after`, as an export reads them.
       'audit.list_records',
@@ -330,7 +330,7 @@ describe('page of the API description', () => {
   });
 });
 
-/** What `redocly lint` with its recommended rules calls an error. */
+/** Errors of `redocly lint` with its recommended rules. */
 async function lintErrors(document: unknown): Promise<readonly string[]> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-openapi-'));
   const file = join(directory, 'openapi.json');

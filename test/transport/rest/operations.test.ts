@@ -11,7 +11,7 @@ import { describedNode } from './whole-node.ts';
 /** Tools whose results the specification fixes in another shape than REST answers (W34–W41). */
 const OWN_CONTRACT = /^svc\.(?:agent|workflow|execute|schema|system|runtime|task|trace)(?:\.|$)/;
 
-/** Commands that are no view of the table, and why. */
+/** Commands that are not in the table, with the reason. */
 const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [
     /^(?:start|completion|version|node (?:init|join|leave)|audit verify|open|secret add-key)$/,
@@ -25,7 +25,7 @@ const OTHER_COMMANDS: readonly (readonly [pattern: RegExp, reason: string])[] = 
   [/^(?:agent|workflow|execute|stimulus|node) |^(?:run|apply)$/, 'the route behind it is an escape of the table'],
 ];
 
-/** Methods of gRPC that are no view of the table, and why. */
+/** Methods of gRPC that are not in the table, with the reason. */
 const OTHER_METHODS: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^(?:ValidateWithJudges|ExecuteSystemCommand)$/, 'the caller waits for the end, and its cancel ends the work'],
   [/^IngestStimulus$/, 'the route behind it is an escape of the table'],

@@ -56,8 +56,8 @@ test('a number that is none, or out of its bounds, is refused with the bounds', 
 });
 
 /**
- * Their callers are no clients of the API: probes, and readers of well-known documents. Refused envelopes are noted in the session,
- * which this node has not.
+ * Routes whose callers are not clients of the API: probes, and readers of well-known documents. Refused envelopes are
+ * recorded in a session, which this node does not have.
  */
 const FREE = /^\/(?:health|\.well-known)|^\/v1\/(?:webhooks\/|invoke$|seal\/invoke$)/;
 

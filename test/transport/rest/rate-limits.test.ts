@@ -6,7 +6,7 @@ import { ended, request } from '../grpc/call.ts';
 import { grpcServer as grpcScene } from '../grpc/grpc-server.ts';
 import { MANIFEST, namedUsers, restServer } from './rest-server.ts';
 
-/** So many starts, then none. */
+/** Allows this many starts, then none. */
 function tickets(count: number) {
   const asked: string[] = [];
   const tierLimits: TierLimits = {

@@ -291,7 +291,7 @@ describe('many streams', () => {
       return socket;
     });
     await waitUntil('all streams to be open', () => at.executions.following === 1_000, 20_000);
-    // Client and server share this process, so this is the cost of both ends.
+    // Client and server share this process, so this is the cost of both.
     const kibEach = (process.memoryUsage().rss - before) / 1024 / 1_000;
     assert.ok(kibEach < 150, `${kibEach.toFixed(0)} KiB a stream`);
     for (const socket of sockets) socket.destroy();

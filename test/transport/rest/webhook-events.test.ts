@@ -14,7 +14,7 @@ type Body = string | Uint8Array<ArrayBuffer>;
 const SCHEMES: readonly Scheme[] = ['stripe', 'slack'];
 const OPERATOR: Identity = { kind: 'operator', subject: 'ada', tenant: SYSTEM_TENANT, roles: [], tier: 'free' };
 const NOW = 1_700_000_000;
-/** Each source has a secret of its own, as the settings want it. */
+/** Each source has a secret of its own, as the settings require. */
 const secretOf = (source: string): string => `the secret of ${source}`;
 
 /** An event of that scheme, as its sender would call it. */

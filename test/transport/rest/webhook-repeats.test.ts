@@ -12,7 +12,7 @@ import { namedUsers, restServer } from './rest-server.ts';
 
 const SCHEMES = ['svc', 'standard-webhooks', 'stripe', 'slack', 'github'] as const;
 type Scheme = (typeof SCHEMES)[number];
-/** Their senders take all but 2xx for a failure. */
+/** Schemes whose senders repeat a delivery after any status but 2xx. */
 const ANSWERED: readonly Scheme[] = ['stripe', 'slack'];
 const REFUSED = SCHEMES.filter((scheme) => !ANSWERED.includes(scheme));
 const HOUR_MS = 3_600_000;
@@ -158,7 +158,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
 }
 
 describe('how long a repeat of a webhook counts as one', () => {
-  /** How old the youngest delivery is that counts as new again, and one that does not yet. */
+  /** Age of a delivery that is accepted as new again, and of one that is not. */
   const windows: readonly [Scheme, number, number][] = [
     ['stripe', 25, 97],
     ['stripe', 95, 97],

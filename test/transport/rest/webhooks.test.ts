@@ -39,7 +39,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
     const send = (source: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
       at.call('POST', `/v1/webhooks/${source}`, { body, headers: { 'x-svc-signature': signed(body), ...headers } });
     const runOf = (id: string) => node.started.find(({ execution_id }) => execution_id === id);
-    /** As fetch would not send it. */
+    /** Sends headers that fetch does not allow. */
     const raw = (path: string, headers: Record<string, string | string[]>, body = '') =>
       new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
         const call = request({ port: at.port, host: '127.0.0.1', path, method: 'POST', headers }, (response) => {

@@ -4,7 +4,7 @@ import type { RestServerParts } from '../../../transport/rest/parts.ts';
 import { createRestServer } from '../../../transport/rest/server.ts';
 import { namedUsers } from './rest-server.ts';
 
-/** A part that is there, with parts of its own, and that no one calls: the description is made of the routes alone. */
+/** A part that must not be called, since the description is made from the routes alone. */
 function uncalled<T extends object>(): T {
   const call = (): never => {
     throw new Error('making the description calls no part');

@@ -10,7 +10,7 @@ interface Row extends AttestRow {
   readonly running?: (at: SealServer) => Running;
 }
 
-/** Those that need more than a request. */
+/** Rows that need a state of the server. */
 const ROWS: readonly Row[] = [
   ...ATTEST_ROWS,
   { what: 'an agent whose execution runs', is: [200, 'OK'] },

@@ -28,7 +28,7 @@ export const INVALID = [422, -32602, 'INVALID_ARGUMENT'] as const;
 export const INTERNAL = [500, -32603, 'INTERNAL'] as const;
 
 /**
- * Conditions that only the envelope decides about (H13, H16); under policy that
+ * Conditions that depend only on the envelope (H13, H16), under a policy that
  * allows fs.* in /workspace but fs.delete, web.* of example.com and `git status`.
  */
 export const ENVELOPE_ROWS: readonly EnvelopeRow[] = [

@@ -31,7 +31,7 @@ describe('SEAL on the internal address', () => {
   let grpcAddress: string;
   let tokenFor: (running: Running) => Promise<string>;
   before(async () => {
-    // The public address asks for a bearer; an agent has none.
+    // The public address requires a bearer token, which an agent does not have.
     at = await sealServer({ authenticator: namedUsers });
     const tokens = createExecutionTokens(at.signing);
     tokenFor = ({ tenant, executionId }) => tokens.issue({ tenant, executionId, expiresAt: Date.now() + 60_000 });
@@ -104,7 +104,7 @@ describe('SEAL on the internal address', () => {
       return (await fetch(`${base}/v1/seal/invoke`, init)).status;
     };
     assert.deepEqual([await send(url, large), await send(url, large.stream())], [413, 413]);
-    // The token of an execution says who it is, so the envelope is read, and is none.
+    // The token of an execution identifies the caller, so the envelope is parsed, and is invalid.
     assert.equal(await send(`${url}/x/${await tokenFor(running)}`, large), 400);
     assert.equal(await send(`${url}/x/a.b.c`, large), 401);
   });
@@ -114,7 +114,7 @@ describe('SEAL on the internal address', () => {
     const door = restDoor(`${url}/x/${await tokenFor(running)}`);
     const agent = await new Agent(running).attest(door);
     const send = async (token: string) => {
-      // No JSON behind the token: who sees that has parsed it.
+      // The body is no JSON: a 400 shows that it was parsed.
       const body = `{"payload":{"security_token":"x"},"security_token": "${token}","a":["${'x'.repeat(8_192)}",}`;
       const headers = { 'content-type': 'application/json' };
       const answer = await fetch(`${url}/v1/seal/invoke`, { method: 'POST', headers, body });

@@ -36,7 +36,7 @@ const answering =
     at.told.answer = async () => answer();
   };
 
-/** Those that need more than an envelope. */
+/** Rows that need a state of the server. */
 const ROWS: readonly Row[] = [
   ...ENVELOPE_ROWS,
   {
@@ -207,7 +207,7 @@ describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
     await rest.invoke({ ...good, payload: agent.call(9, 'fs.read', READ).payload });
     await rest.invoke(agent.call(1, 'fs.read', { path: '/workspace/b' }));
     const { tenant } = agent.running;
-    // Refused envelopes are told, not asked: they come in their time.
+    // Refused envelopes are recorded by tell, without an answer, so their entries arrive later.
     const records = await waitUntil('all attempts are recorded', async () => {
       const found = await at.sessions.audit(tenant, agent.sessionId);
       return found.length === 7 ? found : undefined;

@@ -33,7 +33,7 @@ import { FakeExecutions } from '../rest/fake-executions.ts';
 
 export const AGENT = 'a0000000-0000-4000-8000-00000000000a';
 
-/** What an execution is to attestation. */
+/** The fields of an execution that attestation reads. */
 export interface Running {
   readonly executionId: string;
   readonly tenant: string;
@@ -41,7 +41,7 @@ export interface Running {
   readonly sessions: string[];
 }
 
-/** Executions as attestation sees them: isolation `process`, all of the one agent. */
+/** Executions for attestation: isolation `process`, all of one agent. */
 class Executions implements AttestApi {
   readonly known = new Map<string, Running>();
 
@@ -76,7 +76,7 @@ class Executions implements AttestApi {
 const OFFERED = ['fs.read', 'fs.write', 'fs.grep', 'cmd.run', 'web.fetch'];
 const entry = (name: string) => ({ name, config: {} });
 
-/** As `tools/` would: the real offers, under a context whose limits every kind of denial can be met with. */
+/** As `tools/` does: the real offers, under a context whose limits can cause every kind of denial. */
 const grant: ToolGrant = {
   security_context: 'test',
   deny_list: ['fs.delete'],
@@ -105,8 +105,8 @@ export const said = (text: string, more: Partial<ToolOutcome> = {}): ToolOutcome
 });
 
 /**
- * SEAL whole, on real sockets: kernel, tool sessions, policy, tokens and envelopes are the real ones. What a tool does is
- * the test's, and counted.
+ * SEAL on real sockets with the real kernel, tool sessions, policy, tokens and envelopes. The test sets what a tool
+ * does; runs are counted.
  */
 export async function sealServer(options: { readonly authenticator?: Authenticator } = {}) {
   const directory = await privateDirectory();
