@@ -12,7 +12,7 @@ export interface LoggedEvent {
 }
 
 /** A client's access to a catalog. */
-export interface RaceDoor {
+export interface RaceClient {
   readonly subject: string;
   ask(name: string, call: RaceCall): Promise<RaceAnswer>;
   /** Log of an entry that may be deleted, oldest first. */
@@ -20,32 +20,32 @@ export interface RaceDoor {
 }
 
 export interface Race {
-  readonly doors: readonly RaceDoor[];
+  readonly clients: readonly RaceClient[];
   readonly names: readonly string[];
   readonly callsEach: number;
   readonly random: SeededRandom;
 }
 
 /** Clients that make random calls on a few names at once; their calls and answers, including the final reads. */
-export async function race({ doors, names, callsEach, random }: Race): Promise<RaceOperation[]> {
+export async function race({ clients, names, callsEach, random }: Race): Promise<RaceOperation[]> {
   const history: RaceOperation[] = [];
   const known = new Map<string, string[]>(names.map((name) => [name, []]));
-  const act = async (door: RaceDoor, name: string, call: RaceCall): Promise<void> => {
+  const act = async (client: RaceClient, name: string, call: RaceCall): Promise<void> => {
     const calledAt = performance.now();
-    const answer = await door.ask(name, call);
-    history.push({ name, subject: door.subject, call, answer, calledAt, answeredAt: performance.now() });
+    const answer = await client.ask(name, call);
+    history.push({ name, subject: client.subject, call, answer, calledAt, answeredAt: performance.now() });
     if (call.kind === 'deploy' && answer.kind === 'done' && answer.id !== undefined) known.get(name)?.push(answer.id);
   };
   await Promise.all(
-    doors.map(async (door) => {
+    clients.map(async (client) => {
       for (let n = 0; n < callsEach; n += 1) {
         const name = oneOf(names, random);
-        await act(door, name, someCall(known.get(name) ?? [], doors, random));
+        await act(client, name, someCall(known.get(name) ?? [], clients, random));
       }
     }),
   );
   // What is there in the end, as everybody sees it.
-  for (const name of names) for (const door of doors) await act(door, name, { kind: 'look' });
+  for (const name of names) for (const client of clients) await act(client, name, { kind: 'look' });
   return history;
 }
 
@@ -76,14 +76,14 @@ const lineOf = ({ calledAt, answeredAt, subject, call, answer }: RaceOperation):
   `${calledAt.toFixed(1)} to ${answeredAt?.toFixed(1)} ${subject} ${JSON.stringify(call)} ${JSON.stringify(answer)}`;
 
 /** The log of each entry has no gap, and each event is the successful call of one client. */
-export async function assertLogged(history: readonly RaceOperation[], doors: readonly RaceDoor[]): Promise<number> {
+export async function assertLogged(history: readonly RaceOperation[], clients: readonly RaceClient[]): Promise<number> {
   const changes = Map.groupBy(
     history.filter(({ call, answer }) => answer.kind === 'done' && call.kind !== 'run'),
     ({ call, answer }) => ('id' in call ? call.id : (answer.kind === 'done' && answer.id) || 'none'),
   );
   let total = 0;
   for (const [id, made] of changes) {
-    const logs = await Promise.all(doors.map((door) => door.log(id)));
+    const logs = await Promise.all(clients.map((client) => client.log(id)));
     const log = logs.reduce((longest, one) => (one.length > longest.length ? one : longest), []);
     assert.deepEqual(
       log.map(({ sequence }) => sequence),
@@ -119,7 +119,7 @@ function eventOf({ event_type, payload }: LoggedEvent): string {
   return event_type === 'AgentDeleted' ? `${payload.by} deleted it` : `${payload.by} made it ${payload.status}`;
 }
 
-function someCall(ids: readonly string[], doors: readonly RaceDoor[], random: SeededRandom): RaceCall {
+function someCall(ids: readonly string[], clients: readonly RaceClient[], random: SeededRandom): RaceCall {
   const dice = random.fraction();
   // Mostly what is there now, sometimes what was there before.
   const id = (random.fraction() < 0.8 ? ids.at(-1) : undefined) ?? (ids.length === 0 ? undefined : oneOf(ids, random));
@@ -132,7 +132,7 @@ function someCall(ids: readonly string[], doors: readonly RaceDoor[], random: Se
   if (dice < 0.5) return { kind: 'delete', id };
   if (dice < 0.6) return { kind: 'run', id };
   if (dice < 0.7) return { kind: 'status', id, status: oneOf(['deployed', 'deployed', 'paused', 'archived'], random) };
-  const owner = oneOf(doors, random).subject;
+  const owner = oneOf(clients, random).subject;
   const moves = [
     { to: 'tenant', up: true },
     { to: 'global', up: true },

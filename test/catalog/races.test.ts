@@ -10,7 +10,7 @@ import { systemRandom } from '../../runtime/random.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { sample } from '../support/size.ts';
 import { DOCUMENT_STORES } from './document-stores.ts';
-import { assertLogged, assertSequential, type RaceDoor, race } from './race-clients.ts';
+import { assertLogged, assertSequential, type RaceClient, race } from './race-clients.ts';
 import type { RaceAnswer, RaceCall } from './race-model.ts';
 
 const yaml = (name: string, version: string, text = 'x') => `apiVersion: svc.dev/v1
@@ -39,7 +39,7 @@ let events = 0;
 let histories = 0;
 
 /** Another catalog over the store, as another node has one. */
-async function openDoor(documents: Documents, subject: string, ran: Runs): Promise<RaceDoor> {
+async function openDoor(documents: Documents, subject: string, ran: Runs): Promise<RaceClient> {
   const inUse = {
     agent: (_tenant: string, id: string) =>
       Promise.resolve(performance.now() - (ran.get(id) ?? -RUN_MS) < RUN_MS ? 1 : 0),
@@ -116,14 +116,14 @@ for (const store of DOCUMENT_STORES)
     after(() => stop());
 
     it('lets one of 50 creates of a name and version win', async () => {
-      const doors = await Promise.all(
+      const clients = await Promise.all(
         ['a', 'b', 'c', 'd', 'e'].map((subject) => openDoor(documents, subject, new Map())),
       );
       const call = { kind: 'deploy', scope: 'tenant', version: '1.0.0' } as const;
       const answers = await Promise.all(
-        Array.from({ length: 10 }, () => doors)
+        Array.from({ length: 10 }, () => clients)
           .flat()
-          .map((door) => door.ask('contested', call)),
+          .map((client) => client.ask('contested', call)),
       );
       assert.deepEqual(
         [answers.length, answers.filter(({ kind }) => kind === 'done').length],
@@ -136,11 +136,11 @@ for (const store of DOCUMENT_STORES)
       it(`equals a sequential catalog after 8 clients did anything to it, moves between tenants included (seed ${seed})`, async () => {
         const ran = new Map<string, number>();
         const subjects = ['ada', 'ben', 'ada', 'ben', 'cyn', 'ada', 'ben', 'cyn'];
-        const doors = await Promise.all(subjects.map((subject) => openDoor(documents, subject, ran)));
+        const clients = await Promise.all(subjects.map((subject) => openDoor(documents, subject, ran)));
         const names = [`flip-${seed}`, `flop-${seed}`];
-        const history = await race({ doors, names, callsEach: SIZE.callsEach, random: new SeededRandom(seed) });
+        const history = await race({ clients, names, callsEach: SIZE.callsEach, random: new SeededRandom(seed) });
         assertSequential(history);
-        events += await assertLogged(history, doors);
+        events += await assertLogged(history, clients);
         histories += 1;
         for (const { call, answer } of history)
           if (answer.kind === 'done') done.set(call.kind, (done.get(call.kind) ?? 0) + 1);

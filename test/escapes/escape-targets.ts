@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { type PageServer, serve } from '../effects/web/page-server.ts';
 import { agentYaml, type ProductNode } from '../product/product-node.ts';
 import { IndependentAgent } from '../product/seal/independent-agent.ts';
-import { type Answered, type Door, grpcDoor, restDoor } from '../product/seal/transports.ts';
+import { type Answered, grpcClient, restClient, type SealClient } from '../product/seal/transports.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { HANDS } from './agents.ts';
 import { boxRules } from './boxes.ts';
@@ -104,9 +104,9 @@ export async function escapeTargets({ containers, volumes }: TargetOptions): Pro
     }),
   );
   const { node } = setup;
-  const rest = opened.use(restDoor(node.url));
-  const doors = [rest, opened.use(grpcDoor(await node.process.grpcAddress))];
-  const begin = (manifest: Members) => begun(setup, rest, doors, manifest);
+  const rest = opened.use(restClient(node.url));
+  const clients = [rest, opened.use(grpcClient(await node.process.grpcAddress))];
+  const begin = (manifest: Members) => begun(setup, rest, clients, manifest);
   const { executionId, agent, call, raw } = await begin(HANDS);
   const marker = `marker-${randomUUID()}`;
   assert.equal((await call('fs.write', { path: marker, content: '' })).isError, false);
@@ -131,7 +131,7 @@ export async function escapeTargets({ containers, volumes }: TargetOptions): Pro
   };
 }
 
-async function begun(setup: EscapeNode, rest: Door, doors: readonly Door[], spec: Members) {
+async function begun(setup: EscapeNode, rest: SealClient, clients: readonly SealClient[], spec: Members) {
   const { node } = setup;
   const agent_id = await node.deploy(agentYaml(`agent-${randomUUID().slice(0, 8)}`, spec));
   const executionId = await node.run(agent_id, 'wait');
@@ -141,9 +141,9 @@ async function begun(setup: EscapeNode, rest: Door, doors: readonly Door[], spec
   assert.notEqual(token, '', message);
   agent.token = token;
   let calls = 0;
-  const next = (): Door => {
+  const next = (): SealClient => {
     calls += 1;
-    return doors[calls % doors.length] ?? rest;
+    return clients[calls % clients.length] ?? rest;
   };
   let attestAt = 1_000;
   /** A session takes 2,000 calls, and races make more. */
@@ -156,12 +156,12 @@ async function begun(setup: EscapeNode, rest: Door, doors: readonly Door[], spec
   };
   const call = async (tool: unknown, given?: unknown): Promise<Said> => {
     await attestAgain();
-    const door = next();
-    return saidBy(await door.invoke(agent.call(calls, tool, given)));
+    const client = next();
+    return saidBy(await client.invoke(agent.call(calls, tool, given)));
   };
   const raw = async (payload: string): Promise<Said> => {
-    const door = next();
-    return saidBy(await door.invoke(agent.seal(payload.replace('"id":1,', `"id":${calls},`))));
+    const client = next();
+    return saidBy(await client.invoke(agent.seal(payload.replace('"id":1,', `"id":${calls},`))));
   };
   return { executionId, agent, call, raw };
 }

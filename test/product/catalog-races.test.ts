@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
-import { assertLogged, assertSequential, type RaceDoor, race } from '../catalog/race-clients.ts';
+import { assertLogged, assertSequential, type RaceClient, race } from '../catalog/race-clients.ts';
 import type { RaceAnswer, RaceCall, Seen } from '../catalog/race-model.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
@@ -20,7 +20,7 @@ const Events = z.array(
 );
 
 /** One client of one node. */
-function doorOf(node: ProductNode): RaceDoor {
+function doorOf(node: ProductNode): RaceClient {
   return {
     subject: SUBJECT,
     async ask(name, call) {
@@ -89,20 +89,20 @@ describe('8 clients on 2 nodes over one Redis and one MongoDB-wire server', { sk
     for (const node of nodes) await node[Symbol.asyncDispose]();
     await Promise.all([redis.stop(), mongo.stop()]);
   });
-  const doors = (count: number): RaceDoor[] =>
+  const connect = (count: number): RaceClient[] =>
     Array.from({ length: count / nodes.length }, () => nodes.map(doorOf)).flat();
 
   test('one of 50 concurrent creates of a name and version wins', async () => {
     const call = { kind: 'deploy', scope: 'tenant', version: '1.0.0' } as const;
-    const answers = await Promise.all(doors(50).map((door) => door.ask('contested', call)));
+    const answers = await Promise.all(connect(50).map((client) => client.ask('contested', call)));
     const kinds = answers.map(({ kind }) => kind).sort();
     assert.deepEqual(kinds, ['done', ...Array.from({ length: 49 }, () => 'refused')]);
   });
 
   test('create, delete, run, pause and promote at random: the catalog equals a sequential one, and so does its log', async () => {
-    const clients = doors(8);
+    const clients = connect(8);
     const names = ['red', 'green'];
-    const history = await race({ doors: clients, names, callsEach: CALLS_EACH, random: new SeededRandom(7) });
+    const history = await race({ clients, names, callsEach: CALLS_EACH, random: new SeededRandom(7) });
     assertSequential(history);
     const events = await assertLogged(history, clients);
     assert.ok(events > 20, `${events} events`);

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 import { IndependentAgent } from './seal/independent-agent.ts';
-import { restDoor } from './seal/transports.ts';
+import { restClient } from './seal/transports.ts';
 
 const call = { name: 'fs.write', arguments: { path: 'a.txt', content: 'x' } };
 const RULES = [
@@ -41,10 +41,10 @@ describe('an agent whose judge rejects every call', () => {
   test('writes by a signed call: an external caller is never sent to a judge', async () => {
     const execution_id = await node.run(writer, 'endless');
     await waitUntil('it runs', async () => (await node.statusOf(execution_id)).status === 'running');
-    const door = restDoor(node.url);
+    const client = restClient(node.url);
     const agent = new IndependentAgent({ agent_id: writer, execution_id, container_id: execution_id });
-    agent.token = (await door.attest(agent)).token;
-    const written = await door.invoke(agent.call(1, call.name, call.arguments));
+    agent.token = (await client.attest(agent)).token;
+    const written = await client.invoke(agent.call(1, call.name, call.arguments));
     assert.deepEqual([written.status, written.result?.isError], [200, false], written.text);
   });
 });

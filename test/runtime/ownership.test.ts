@@ -6,7 +6,7 @@ import { defineActor } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { counter } from '../support/actors.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
-import { toldPlacement } from '../support/told-placement.ts';
+import { testPlacement } from '../support/test-placement.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** The counter in a kind that may live away from home. */
@@ -93,7 +93,7 @@ test('a lease that cannot be renewed is released alone', async () => {
 test('a node that cannot renew its node lease is not ready, and serves what the store says is its own', async () => {
   let away = false;
   const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
-  const { placement } = toldPlacement(async () => {
+  const { placement } = testPlacement(async () => {
     if (away) throw new SvcError('unavailable', 'its master is away');
     return { wanted, queues: ['default'] };
   });
@@ -211,7 +211,7 @@ test('a partition that is taken again is served although a batch of its lost lea
 test('a partition kept for an actor goes when this node may not serve its pool any more', async () => {
   let queues = ['default', 'system', '+gpu'];
   const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
-  const { placement, ring } = toldPlacement(async () => ({ wanted, queues }));
+  const { placement, ring } = testPlacement(async () => ({ wanted, queues }));
   const node = await startKernelNode({
     definitions: [counter, traveller],
     settings: { ...settings, tagPoolPartitions: 1, leaseRenewMs: 1_000 },
@@ -252,7 +252,7 @@ test('a node whose id another process took never becomes a member again, also wh
   let joined = 0;
   let refused = 0;
   const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
-  const { placement } = toldPlacement(async () => {
+  const { placement } = testPlacement(async () => {
     if (code === null) return { wanted, queues: ['default'] };
     if (code === 'lease_lost') refused += 1;
     throw new SvcError(code);
@@ -303,7 +303,7 @@ test('a node polls once more for any number of notifications', async () => {
   let asked = 0;
   let slow = false;
   const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
-  const { placement, ring } = toldPlacement(async () => {
+  const { placement, ring } = testPlacement(async () => {
     asked += 1;
     if (slow) await first.promise;
     return { wanted, queues: ['default'] };
@@ -344,7 +344,7 @@ test('an actor that was placed on the local node stays there for the next local 
 test('a node leaves and gives its leases back although its effects do not end in order', async () => {
   let left = 0;
   const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
-  const { placement } = toldPlacement(async () => ({ wanted, queues: ['default'] }));
+  const { placement } = testPlacement(async () => ({ wanted, queues: ['default'] }));
   const released: Partition[] = [];
   const node = await startKernelNode({
     definitions: [counter],

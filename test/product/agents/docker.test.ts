@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
 import { writtenWhole } from '../../support/written-whole.ts';
 import { IndependentAgent } from '../seal/independent-agent.ts';
-import { restDoor } from '../seal/transports.ts';
+import { restClient } from '../seal/transports.ts';
 import { AgentNode, type Members } from './agent-node.ts';
 import { PROGRAMS } from './programs.ts';
 
@@ -141,21 +141,21 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     );
     const container = running.trim();
     assert.match(container, /^[0-9a-f]{64}$/);
-    const door = restDoor(url);
+    const client = restClient(url);
     const headers = { authorization: `Bearer ${token}` };
     const is = { agent_id: agent, execution_id: id, container_id: container };
     for (const wrong of [id, '0'.repeat(64), container.slice(0, 11), `${container}0`, '']) {
-      const refused = await door.attest(new IndependentAgent({ ...is, container_id: wrong }), {}, headers);
+      const refused = await client.attest(new IndependentAgent({ ...is, container_id: wrong }), {}, headers);
       assert.ok([400, 403].includes(Number(refused.status)), `${wrong}: ${refused.status} ${refused.message}`);
     }
     const named = [container, env.HOSTNAME ?? container.slice(0, 12)];
     for (const container_id of named) {
       const stranger = new IndependentAgent({ ...is, container_id });
-      const attested = await door.attest(stranger, {}, headers);
+      const attested = await client.attest(stranger, {}, headers);
       assert.equal(attested.status, 200, `${container_id}: ${attested.message}`);
       stranger.token = attested.token;
       const script = 'hostname; ls /bin/holder; echo inside > /workspace/inside; echo $SVC_ORCHESTRATOR_URL';
-      const answer = await door.invoke(
+      const answer = await client.invoke(
         stranger.call(`c-${container_id}`, 'cmd.run', { command: 'sh', args: ['-c', script] }),
       );
       assert.equal(answer.status, 200, answer.text);
@@ -189,9 +189,9 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     const token = String(env.SVC_ORCHESTRATOR_URL).split('/x/')[1] ?? '';
     const headers = { authorization: `Bearer ${token}` };
     const is = { agent_id: agent, execution_id: id, container_id: id };
-    assert.equal((await restDoor(url).attest(new IndependentAgent(is), {}, headers)).status, 200);
+    assert.equal((await restClient(url).attest(new IndependentAgent(is), {}, headers)).status, 200);
     const other = new IndependentAgent({ ...is, container_id: '0'.repeat(64) });
-    assert.equal((await restDoor(url).attest(other, {}, headers)).status, 403);
+    assert.equal((await restClient(url).attest(other, {}, headers)).status, 403);
     await release(id);
     await setup.ended(id);
   });

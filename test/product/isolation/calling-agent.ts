@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { waitUntil } from '../../support/wait-until.ts';
 import { objectOf, type ProductNode } from '../product-node.ts';
 import { IndependentAgent } from '../seal/independent-agent.ts';
-import { restDoor } from '../seal/transports.ts';
+import { restClient } from '../seal/transports.ts';
 import { type Args, type Asker, withoutAsked } from './asker.ts';
 
 /** An agent whose execution goes on until the test is over: it calls tools over SEAL in the name of who started it. */
 export class CallingAgent {
   readonly asker: Asker;
-  readonly #door: ReturnType<typeof restDoor>;
+  readonly #client: ReturnType<typeof restClient>;
   readonly #agent: IndependentAgent;
   #calls = 0;
 
-  private constructor(asker: Asker, door: ReturnType<typeof restDoor>, agent: IndependentAgent) {
+  private constructor(asker: Asker, client: ReturnType<typeof restClient>, agent: IndependentAgent) {
     this.asker = asker;
-    this.#door = door;
+    this.#client = client;
     this.#agent = agent;
   }
 
@@ -23,12 +23,12 @@ export class CallingAgent {
     await waitUntil(`the hand of ${asker.name} runs`, async () => {
       return (await node.statusOf(execution_id, headers)).status === 'running';
     });
-    const door = restDoor(node.url);
+    const client = restClient(node.url);
     const agent = new IndependentAgent({ agent_id, execution_id, container_id: execution_id });
-    const { token, status, message } = await door.attest(agent, {}, headers);
+    const { token, status, message } = await client.attest(agent, {}, headers);
     assert.ok(token !== '', `attest as ${asker.name}: ${status} ${message}`);
     agent.token = token;
-    return new CallingAgent(asker, door, agent);
+    return new CallingAgent(asker, client, agent);
   }
 
   get executionId(): string {
@@ -41,7 +41,7 @@ export class CallingAgent {
 
   async #call(tool: string, args: Args) {
     this.#calls += 1;
-    return this.#door.invoke(this.#agent.call(this.#calls, tool, args), this.asker.headers);
+    return this.#client.invoke(this.#agent.call(this.#calls, tool, args), this.asker.headers);
   }
 
   /** All of the answer but the number of the call, without what was asked for. */

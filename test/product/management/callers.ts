@@ -3,9 +3,9 @@ import { scriptedModel } from '../../support/node-config.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml } from '../product-node.ts';
 import { IndependentAgent } from '../seal/independent-agent.ts';
-import { grpcDoor, type Headers, restDoor } from '../seal/transports.ts';
+import { grpcClient, type Headers, restClient } from '../seal/transports.ts';
 import { Tenancy } from '../tenancy.ts';
-import { mcpDoor, sealDoor, type ToolDoor } from './management-node.ts';
+import { mcpToolClient, sealToolClient, type ToolClient } from './management-node.ts';
 
 const noBound = { minute: null, hour: null, day: null, week: null, month: null };
 /** Rows ask more often than a user of the tier may. */
@@ -20,7 +20,7 @@ const SPEC = {
   kernel: { effect_concurrency: 256 },
 };
 
-/** Who calls in the rows: one who administers a tenant, a user of it, one of another tenant, and a service account. */
+/** Callers of the rows: an administrator of a tenant, a user of it, a user of another tenant, and a service account. */
 const CALLERS = {
   operator: 'alphaAdmin',
   user: 'alphaUser',
@@ -29,14 +29,14 @@ const CALLERS = {
 } as const;
 export type RowCaller = keyof typeof CALLERS;
 
-/** A node with authentication, and the doors of callers of every kind: SEAL in the name of who started, and /mcp. */
+/** A node with authentication, and clients of every kind of caller: SEAL for the user who started the execution, and /mcp. */
 export class ManagementCallers implements AsyncDisposable {
   readonly #opened: AsyncDisposableStack;
-  readonly #doors: ReadonlyMap<RowCaller, readonly ToolDoor[]>;
+  readonly #clients: ReadonlyMap<RowCaller, readonly ToolClient[]>;
 
-  private constructor(opened: AsyncDisposableStack, doors: ReadonlyMap<RowCaller, readonly ToolDoor[]>) {
+  private constructor(opened: AsyncDisposableStack, clients: ReadonlyMap<RowCaller, readonly ToolClient[]>) {
     this.#opened = opened;
-    this.#doors = doors;
+    this.#clients = clients;
   }
 
   static async open(): Promise<ManagementCallers> {
@@ -49,8 +49,8 @@ export class ManagementCallers implements AsyncDisposable {
     });
     assert.equal(deployed.status, 200, deployed.text);
     const agent_id = String(deployed.body.agent_id);
-    const grpc = opened.use(grpcDoor(await node.process.grpcAddress));
-    const doors = new Map<RowCaller, readonly ToolDoor[]>();
+    const grpc = opened.use(grpcClient(await node.process.grpcAddress));
+    const clients = new Map<RowCaller, readonly ToolClient[]>();
     for (const [who, caller] of Object.entries(CALLERS) as [RowCaller, (typeof CALLERS)[RowCaller]][]) {
       const headers: Headers = tenancy.headersOf(caller);
       const execution_id = await node.run(agent_id, 'sleepy', headers);
@@ -59,21 +59,21 @@ export class ManagementCallers implements AsyncDisposable {
       });
       const is = { agent_id, execution_id, container_id: execution_id };
       const sealed = await Promise.all(
-        [restDoor(node.url), grpc].map(async (door) => {
+        [restClient(node.url), grpc].map(async (client) => {
           const agent = new IndependentAgent(is);
-          const { token, status, message } = await door.attest(agent, {}, headers);
-          assert.ok(token !== '', `attest as ${caller} over ${door.name}: ${status} ${message}`);
+          const { token, status, message } = await client.attest(agent, {}, headers);
+          assert.ok(token !== '', `attest as ${caller} over ${client.name}: ${status} ${message}`);
           agent.token = token;
-          return sealDoor(door, agent, headers);
+          return sealToolClient(client, agent, headers);
         }),
       );
-      doors.set(who, [...sealed, mcpDoor(node, headers)]);
+      clients.set(who, [...sealed, mcpToolClient(node, headers)]);
     }
-    return new ManagementCallers(opened.move(), doors);
+    return new ManagementCallers(opened.move(), clients);
   }
 
-  of(who: RowCaller): readonly ToolDoor[] {
-    return this.#doors.get(who) ?? assert.fail(`there is no caller ${who}`);
+  of(who: RowCaller): readonly ToolClient[] {
+    return this.#clients.get(who) ?? assert.fail(`there is no caller ${who}`);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

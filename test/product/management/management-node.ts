@@ -2,21 +2,21 @@ import { scriptedModel } from '../../support/node-config.ts';
 import { type Answer, agentYaml, type ProductNode } from '../product-node.ts';
 import type { IndependentAgent } from '../seal/independent-agent.ts';
 import { SealNode, type SealNodeOptions } from '../seal/seal-node.ts';
-import { type Door, type Headers, restDoor } from '../seal/transports.ts';
+import { type Headers, restClient, type SealClient } from '../seal/transports.ts';
 
 export type Args = Readonly<Record<string, unknown>>;
 
-/** What a call of a tool came to, in the words that all doors have. */
+/** Result of a tool call, in terms of all interfaces. */
 export interface Called {
-  /** Undefined: the call was not made. */
+  /** Undefined: the call was refused. */
   readonly isError?: boolean;
   readonly text: string;
   readonly structured: Readonly<Record<string, unknown>>;
-  /** Of a call that was not made: `InvalidArguments`, `ToolNotAllowed`. */
+  /** Reason of a refused call: `InvalidArguments`, `ToolNotAllowed`. */
   readonly reason?: string;
 }
 
-export interface ToolDoor {
+export interface ToolClient {
   readonly name: string;
   call(tool: string, args: Args): Promise<Called>;
 }
@@ -24,14 +24,14 @@ export interface ToolDoor {
 const objectIn = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {};
 
-/** A node where an agent and the local operator may call all tools svc.*; one door for each way in. */
+/** A node where an agent and the local operator may call all tools svc.*, with one client for each interface. */
 export class ManagementNode implements AsyncDisposable {
   readonly at: SealNode;
-  readonly doors: readonly ToolDoor[];
+  readonly clients: readonly ToolClient[];
 
-  private constructor(at: SealNode, doors: readonly ToolDoor[]) {
+  private constructor(at: SealNode, clients: readonly ToolClient[]) {
     this.at = at;
-    this.doors = doors;
+    this.clients = clients;
   }
 
   static async start({ spec, ...options }: SealNodeOptions = {}): Promise<ManagementNode> {
@@ -39,7 +39,7 @@ export class ManagementNode implements AsyncDisposable {
     const more = {
       security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
       llm_providers: [scriptedModel(script)],
-      // A model that thinks until the test is over holds a place.
+      // A model that thinks until the test is over occupies a slot.
       kernel: { effect_concurrency: 256 },
     };
     const at = await SealNode.start({ ...options, spec: { ...more, ...spec } });
@@ -49,9 +49,9 @@ export class ManagementNode implements AsyncDisposable {
     await at.running(execution_id);
     const is = { agent_id, execution_id, container_id: execution_id };
     const sealed = await Promise.all(
-      [restDoor(at.node.url), at.grpc()].map(async (door) => sealDoor(door, await at.attested(is, door))),
+      [restClient(at.node.url), at.grpc()].map(async (client) => sealToolClient(client, await at.attested(is, client))),
     );
-    return new ManagementNode(at, [...sealed, mcpDoor(at.node)]);
+    return new ManagementNode(at, [...sealed, mcpToolClient(at.node)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -59,20 +59,20 @@ export class ManagementNode implements AsyncDisposable {
   }
 }
 
-export function sealDoor(door: Door, agent: IndependentAgent, headers: Headers = {}): ToolDoor {
+export function sealToolClient(client: SealClient, agent: IndependentAgent, headers: Headers = {}): ToolClient {
   let id = 0;
   return {
-    name: `SEAL over ${door.name}`,
+    name: `SEAL over ${client.name}`,
     async call(tool, args) {
       id += 1;
-      const { result, reason, message, text } = await door.invoke(agent.call(id, tool, args), headers);
+      const { result, reason, message, text } = await client.invoke(agent.call(id, tool, args), headers);
       if (result === undefined) return { text: message, structured: {}, reason: reason ?? text };
       return { isError: result.isError, text: result.text, structured: objectIn(result.structured) };
     },
   };
 }
 
-export function mcpDoor(node: ProductNode, headers: Headers = {}): ToolDoor {
+export function mcpToolClient(node: ProductNode, headers: Headers = {}): ToolClient {
   return {
     name: '/mcp',
     async call(tool, args) {

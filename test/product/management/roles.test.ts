@@ -19,8 +19,8 @@ describe(`management tools: ${ROWS.length} rows of callers, the same answer over
   let at: Setting;
   before(async () => {
     callers = await ManagementCallers.open();
-    const [door] = callers.of('operator');
-    at = settingOf(door ?? assert.fail(), 'alpha');
+    const [client] = callers.of('operator');
+    at = settingOf(client ?? assert.fail(), 'alpha');
   });
   after(() => callers[Symbol.asyncDispose]());
 
@@ -28,10 +28,10 @@ describe(`management tools: ${ROWS.length} rows of callers, the same answer over
     const { tool, what, by = assert.fail() } = row;
     test(`${tool} ${what}`, async () => {
       const isOffered = marksOf(tool).includes(MARKS[by]);
-      const calls = callers.of(by).map(async (door) => {
-        if (isOffered || door.name !== '/mcp') return callOf(row, door, at);
+      const calls = callers.of(by).map(async (client) => {
+        if (isOffered || client.name !== '/mcp') return callOf(row, client, at);
         const given = typeof row.args === 'function' ? await row.args(at) : row.args;
-        const { reason, text } = await door.call(tool, given);
+        const { reason, text } = await client.call(tool, given);
         assert.deepEqual([reason, text], ['ToolNotAllowed', `Unknown tool: ${tool}`]);
         return null;
       });
@@ -42,16 +42,20 @@ describe(`management tools: ${ROWS.length} rows of callers, the same answer over
   test('the context of a tier drops version and force, one that is configured does not', async () => {
     const { name } = await at.workflow();
     await at.ok('svc.workflow.update', { manifest_yaml: at.workflowYaml(name, '1.1.0') });
-    for (const door of callers.of('user')) {
-      const { structured, text } = await door.call('svc.workflow.run', { name, version: '1.0.0' });
+    for (const client of callers.of('user')) {
+      const { structured, text } = await client.call('svc.workflow.run', { name, version: '1.0.0' });
       assert.equal(structured.status, 'started', text);
-      const got = await door.call('svc.workflow.executions.get', { execution_id: structured.execution_id });
-      assert.equal(got.structured.workflow_version, door.name === '/mcp' ? '1.1.0' : '1.0.0', door.name);
+      const got = await client.call('svc.workflow.executions.get', { execution_id: structured.execution_id });
+      assert.equal(got.structured.workflow_version, client.name === '/mcp' ? '1.1.0' : '1.0.0', client.name);
     }
     const manifest_yaml = at.workflowYaml(name, '1.1.0', { description: 'is another' });
-    for (const door of callers.of('operator')) {
-      const { isError, text } = await door.call('svc.workflow.update', { manifest_yaml, force: true });
-      assert.deepEqual([isError, /^conflict: /.test(text)], door.name === '/mcp' ? [true, true] : [false, false], text);
+    for (const client of callers.of('operator')) {
+      const { isError, text } = await client.call('svc.workflow.update', { manifest_yaml, force: true });
+      assert.deepEqual(
+        [isError, /^conflict: /.test(text)],
+        client.name === '/mcp' ? [true, true] : [false, false],
+        text,
+      );
     }
   });
 });

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import type { Row } from '../../tools/management/row.ts';
 import { Setting } from '../../tools/management/setting.ts';
-import type { Called, ToolDoor } from './management-node.ts';
+import type { Called, ToolClient } from './management-node.ts';
 
-/** What rows need to be there, made through a door. */
-export const settingOf = (door: ToolDoor, tenant: string): Setting =>
+/** Creates what rows need, with a client. */
+export const settingOf = (client: ToolClient, tenant: string): Setting =>
   new Setting(async (tool, args) => {
-    const called = await door.call(tool, args);
-    assert.equal(called.isError, false, `${door.name} ${tool}: ${called.text} ${called.reason ?? ''}`);
+    const called = await client.call(tool, args);
+    assert.equal(called.isError, false, `${client.name} ${tool}: ${called.text} ${called.reason ?? ''}`);
     return called.structured;
   }, tenant);
 
-/** The call of a row through a door, asserted to come out as the row says. */
-export async function callOf({ tool, args, gives, leaves }: Row, door: ToolDoor, at: Setting): Promise<Called> {
+/** Makes the call of a row with a client, and asserts the result of the row. */
+export async function callOf({ tool, args, gives, leaves }: Row, client: ToolClient, at: Setting): Promise<Called> {
   const given = typeof args === 'function' ? await args(at) : args;
-  const called = await door.call(tool, given);
-  const said = `${door.name}: ${JSON.stringify(called)}`;
+  const called = await client.call(tool, given);
+  const said = `${client.name}: ${JSON.stringify(called)}`;
   if (typeof gives === 'function') {
     assert.equal(called.isError, false, said);
     assert.deepEqual(JSON.parse(called.text), called.structured, 'the text is the result as JSON');

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { someOf } from '../../support/size.ts';
 import { ARGUMENT_ROWS, type ArgumentRow } from '../../tools/management/argument-rows.ts';
 import { MANAGEMENT_ROWS } from '../../tools/management/rows.ts';
-import { type Called, ManagementNode, type ToolDoor } from './management-node.ts';
+import { type Called, ManagementNode, type ToolClient } from './management-node.ts';
 import { callOf, settingOf } from './row-call.ts';
 import { sameAnswer } from './same-answer.ts';
 
@@ -23,13 +23,13 @@ describe(`management tools: ${COUNTS}, the same answer over SEAL REST, gRPC and 
 
   for (const row of someOf(ROWS, 24)) {
     test(`${row.tool} ${row.what}`, async () => {
-      sameAnswer(await Promise.all(node.doors.map((door) => callOf(row, door, settingOf(door, 'svc-system')))));
+      sameAnswer(await Promise.all(node.clients.map((client) => callOf(row, client, settingOf(client, 'svc-system')))));
     });
   }
 
-  async function checked(door: ToolDoor, { tool, argument, rule, args, isRefused }: ArgumentRow): Promise<Called> {
-    const called = await door.call(tool, args);
-    const said = `${door.name} ${tool} ${argument} ${rule}: ${JSON.stringify(called).slice(0, 500)}`;
+  async function checked(client: ToolClient, { tool, argument, rule, args, isRefused }: ArgumentRow): Promise<Called> {
+    const called = await client.call(tool, args);
+    const said = `${client.name} ${tool} ${argument} ${rule}: ${JSON.stringify(called).slice(0, 500)}`;
     if (isRefused) {
       assert.deepEqual([called.isError, called.reason], [undefined, 'InvalidArguments'], said);
       assert.ok(called.text.includes(`${tool}: ${argument}`), said);
@@ -44,7 +44,7 @@ describe(`management tools: ${COUNTS}, the same answer over SEAL REST, gRPC and 
     test(`${tool} refuses arguments that break one of ${rows.length} rules before anything runs`, async () => {
       for (let from = 0; from < rows.length; from += AT_ONCE) {
         const some = rows.slice(from, from + AT_ONCE);
-        const throughAll = (row: ArgumentRow) => Promise.all(node.doors.map((door) => checked(door, row)));
+        const throughAll = (row: ArgumentRow) => Promise.all(node.clients.map((client) => checked(client, row)));
         for (const calls of await Promise.all(some.map(throughAll))) sameAnswer(calls);
       }
     });

@@ -12,7 +12,7 @@ const masked = (text: string): string =>
 const kept = ({ isError, reason, text, structured }: Called): unknown =>
   isError === false ? { isError, fields: Object.keys(structured) } : { isError, reason, text: masked(text) };
 
-/** Asserts that all doors said the same. */
+/** Asserts that all clients got the same answer. */
 export function sameAnswer(calls: readonly Called[]): void {
   const [first, ...others] = calls.map(kept);
   for (const other of others) assert.deepEqual(other, first);

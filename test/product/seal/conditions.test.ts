@@ -5,16 +5,16 @@ import { ATTEST_ROWS } from '../../transport/seal/attest-rows.ts';
 import { ENVELOPE_ROWS } from '../../transport/seal/envelope-rows.ts';
 import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Door } from './transports.ts';
+import type { SealClient } from './transports.ts';
 
 describe('each condition of the SEAL tables, on a node, over both transports and both addresses', () => {
   let at: SealNode;
   let running: Identified;
   let ended: Identified;
-  let doors: readonly Door[];
+  let clients: readonly SealClient[];
   before(async () => {
     at = await SealNode.start();
-    doors = [at.rest(), at.grpc(), at.internalRest(), at.internalGrpc()];
+    clients = [at.rest(), at.grpc(), at.internalRest(), at.internalGrpc()];
     running = await at.begin('bound');
     ended = await at.begin('bound');
     await at.node.json('POST', `/v1/executions/${ended.execution_id}/cancel`, {});
@@ -38,12 +38,12 @@ describe('each condition of the SEAL tables, on a node, over both transports and
     for (const { what, is, reason, message, runs = 0, envelope } of ENVELOPE_ROWS) {
       const [http, rpc, grpc] = is;
       test(`${what} is ${http} ${rpc ?? ''} over REST and ${grpc} over gRPC`, async () => {
-        for (const door of doors) {
-          const agent = await at.attested(await withRoom(), doors[0] ?? assert.fail());
-          const answer = await door.invoke(envelope(agent));
-          const shown = `${door.name}: ${answer.text}`;
-          assert.equal(answer.status, door.transport === 'REST' ? http : grpc, shown);
-          if (door.transport === 'REST') assert.equal(answer.rpcCode ?? null, rpc, shown);
+        for (const client of clients) {
+          const agent = await at.attested(await withRoom(), clients[0] ?? assert.fail());
+          const answer = await client.invoke(envelope(agent));
+          const shown = `${client.name}: ${answer.text}`;
+          assert.equal(answer.status, client.transport === 'REST' ? http : grpc, shown);
+          if (client.transport === 'REST') assert.equal(answer.rpcCode ?? null, rpc, shown);
           assert.equal(answer.reason, reason, shown);
           if (message !== undefined) assert.match(answer.message, message, shown);
           assert.equal(answer.retryAfter, false, shown);
@@ -55,35 +55,35 @@ describe('each condition of the SEAL tables, on a node, over both transports and
   });
 
   describe('of an attestation', () => {
-    const attest = async (is: Identified, door: Door, fields: Readonly<Record<string, unknown>> = {}) => {
-      const answer = await door.attest(new IndependentAgent(is), fields);
+    const attest = async (is: Identified, client: SealClient, fields: Readonly<Record<string, unknown>> = {}) => {
+      const answer = await client.attest(new IndependentAgent(is), fields);
       assert.equal(answer.token === '', ![200, 'OK'].includes(answer.status), answer.message);
       return answer;
     };
 
     for (const { what, is, message, fields } of ATTEST_ROWS) {
       test(`${what} is ${is[0]} over REST and ${is[1]} over gRPC`, async () => {
-        for (const door of doors.slice(0, 2)) {
-          const more = fields?.(door.transport);
-          const answer = await attest(running, door, more);
-          assert.equal(answer.status, is[door.transport === 'REST' ? 0 : 1], answer.message);
+        for (const client of clients.slice(0, 2)) {
+          const more = fields?.(client.transport);
+          const answer = await attest(running, client, more);
+          assert.equal(answer.status, is[client.transport === 'REST' ? 0 : 1], answer.message);
           if (message !== undefined) assert.match(answer.message, message);
         }
       });
     }
 
     test('an execution that has ended is 409 over REST and FAILED_PRECONDITION over gRPC', async () => {
-      for (const door of doors.slice(0, 2)) {
-        const { status, message } = await attest(ended, door);
-        assert.equal(status, door.transport === 'REST' ? 409 : 'FAILED_PRECONDITION');
+      for (const client of clients.slice(0, 2)) {
+        const { status, message } = await attest(ended, client);
+        assert.equal(status, client.transport === 'REST' ? 409 : 'FAILED_PRECONDITION');
         assert.match(message, /not running/);
       }
     });
 
     test('no caller attests on the internal address without the token of the execution', async () => {
-      for (const door of doors.slice(2)) {
-        const { status } = await attest(running, door);
-        assert.equal(status, door.transport === 'REST' ? 401 : 'UNAUTHENTICATED');
+      for (const client of clients.slice(2)) {
+        const { status } = await attest(running, client);
+        assert.equal(status, client.transport === 'REST' ? 401 : 'UNAUTHENTICATED');
       }
     });
 
@@ -113,11 +113,11 @@ describe('each condition of the SEAL tables, on a node, over both transports and
   });
 
   test('a token that has expired is 401 -32000 over REST and UNAUTHENTICATED over gRPC', async () => {
-    const agent = await at.attested(await at.begin('short'), doors[0] ?? assert.fail());
-    for (const door of doors) {
-      const isRest = door.transport === 'REST';
+    const agent = await at.attested(await at.begin('short'), clients[0] ?? assert.fail());
+    for (const client of clients) {
+      const isRest = client.transport === 'REST';
       const expired = await waitUntil('the token has expired', async () => {
-        const answer = await door.invoke(agent.call(1, 'fs.read', { path: 'none' }));
+        const answer = await client.invoke(agent.call(1, 'fs.read', { path: 'none' }));
         return /expired/.test(answer.message) && answer;
       });
       assert.deepEqual([expired.status, expired.rpcCode], isRest ? [401, -32000] : ['UNAUTHENTICATED', undefined]);
@@ -128,22 +128,22 @@ describe('each condition of the SEAL tables, on a node, over both transports and
 
   test('an execution has 64 sessions at most; an ended one is another error', async () => {
     const is = await at.begin('bare');
-    const [rest = assert.fail(), grpc = assert.fail()] = doors;
+    const [rest = assert.fail(), grpc = assert.fail()] = clients;
     for (let session = 0; session < 64; session += 1) await at.attested(is, rest);
-    for (const [door, status] of [
+    for (const [client, status] of [
       [rest, 409],
       [grpc, 'RESOURCE_EXHAUSTED'],
     ] as const) {
-      const refused = await door.attest(new IndependentAgent(is));
+      const refused = await client.attest(new IndependentAgent(is));
       assert.equal(refused.status, status);
       assert.match(refused.message, /the maximum of sessions/);
     }
     await at.node.json('POST', `/v1/executions/${is.execution_id}/cancel`, {});
-    for (const [door, status] of [
+    for (const [client, status] of [
       [rest, 409],
       [grpc, 'FAILED_PRECONDITION'],
     ] as const) {
-      const refused = await door.attest(new IndependentAgent(is));
+      const refused = await client.attest(new IndependentAgent(is));
       assert.equal(refused.status, status);
       assert.match(refused.message, /the execution is not running$/);
     }

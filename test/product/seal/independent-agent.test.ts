@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Door } from './transports.ts';
+import type { SealClient } from './transports.ts';
 
 const TEXT = 'grüße ✓\n';
 
@@ -17,23 +17,23 @@ describe('an independent agent, written from the specification alone', () => {
   after(() => at[Symbol.asyncDispose]());
 
   /** fs.write, fs.read and cmd.run, as the specification says they answer. */
-  async function works(agent: IndependentAgent, door: Door): Promise<void> {
+  async function works(agent: IndependentAgent, client: SealClient): Promise<void> {
     const path = `/workspace/${agent.sessionId}/note.txt`;
-    const said = await door.invoke(agent.call(1, 'fs.write', { path, content: TEXT }));
-    assert.ok([200, 'OK'].includes(said.status), `${door.name}: ${said.text}`);
+    const said = await client.invoke(agent.call(1, 'fs.write', { path, content: TEXT }));
+    assert.ok([200, 'OK'].includes(said.status), `${client.name}: ${said.text}`);
     assert.equal(said.id, 1);
     assert.equal(said.result?.isError, false);
     assert.match(said.result?.text ?? '', new RegExp(path));
-    const read = await door.invoke(agent.call('two', 'fs.read', { path }, { method: 'call_tool' }));
+    const read = await client.invoke(agent.call('two', 'fs.read', { path }, { method: 'call_tool' }));
     assert.deepEqual([read.id, read.result?.text], ['two', TEXT]);
     const args = ['-c', 'cat "$0" - < /dev/null; echo oops >&2; exit 3', path];
-    const ran = await door.invoke(agent.call(3, 'cmd.run', { command: 'sh', args }));
+    const ran = await client.invoke(agent.call(3, 'cmd.run', { command: 'sh', args }));
     const result = { stdout: TEXT, stderr: 'oops\n', exit_code: 3 };
-    assert.deepEqual([ran.result?.isError, ran.result?.structured], [false, result], `${door.name}: ${ran.text}`);
+    assert.deepEqual([ran.result?.isError, ran.result?.structured], [false, result], `${client.name}: ${ran.text}`);
     assert.deepEqual(JSON.parse(ran.result?.text ?? ''), result);
   }
 
-  const WAYS: Readonly<Record<string, () => Door>> = {
+  const WAYS: Readonly<Record<string, () => SealClient>> = {
     gRPC: () => at.grpc(),
     'REST with base64': () => at.rest(),
     'REST with an object, signed in its RFC 8785 form': () => at.rest({ asObject: true }),
@@ -42,8 +42,8 @@ describe('an independent agent, written from the specification alone', () => {
   };
   for (const [title, open] of Object.entries(WAYS)) {
     test(`attests, writes, reads and runs a command over ${title}`, async () => {
-      const door = open();
-      await works(await at.attested(running, door), door);
+      const client = open();
+      await works(await at.attested(running, client), client);
     });
   }
 
@@ -88,21 +88,21 @@ describe('an independent agent, written from the specification alone', () => {
   ];
   for (const [title, end] of endings) {
     test(`is refused everywhere once ${title}, and its chain is closed`, async () => {
-      const doors = [at.rest(), at.grpc(), at.internalRest(), at.internalGrpc()];
-      const agent = await at.attested(await at.begin(), doors[0] ?? assert.fail());
+      const clients = [at.rest(), at.grpc(), at.internalRest(), at.internalGrpc()];
+      const agent = await at.attested(await at.begin(), clients[0] ?? assert.fail());
       const early = agent.call(1, 'fs.read', { path: 'none' });
-      for (const door of doors) assert.match((await door.invoke(early)).result?.text ?? '', /^NOT_FOUND: /);
+      for (const client of clients) assert.match((await client.invoke(early)).result?.text ?? '', /^NOT_FOUND: /);
       await end(agent);
       await waitUntil('the session has ended', async () => {
         const { body } = await at.node.call('GET', `/v1/seal/sessions/${agent.sessionId}`);
         return body.status !== 'active';
       });
       const before = await at.files();
-      for (const door of doors) {
+      for (const client of clients) {
         for (const envelope of [early, agent.call(2, 'fs.write', { path: 'late', content: '' })]) {
-          const { status, rpcCode, reason } = await door.invoke(envelope);
-          const expected = door.transport === 'REST' ? [403, -32000] : ['PERMISSION_DENIED', undefined];
-          assert.deepEqual([status, rpcCode, reason], [...expected, 'SessionInactive'], door.name);
+          const { status, rpcCode, reason } = await client.invoke(envelope);
+          const expected = client.transport === 'REST' ? [403, -32000] : ['PERMISSION_DENIED', undefined];
+          assert.deepEqual([status, rpcCode, reason], [...expected, 'SessionInactive'], client.name);
         }
       }
       assert.deepEqual(await at.files(), before);

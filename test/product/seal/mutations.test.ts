@@ -14,7 +14,7 @@ import type { IndependentAgent } from './independent-agent.ts';
 import { type Loot, MUTATIONS, type Mutant, REFUSALS } from './mutations.ts';
 import { SealNode } from './seal-node.ts';
 import { Seeded } from './seeded.ts';
-import type { Door } from './transports.ts';
+import type { SealClient } from './transports.ts';
 
 const SEED = 20_260_611;
 const COUNT = sample({ normal: 40, long: 1_000 });
@@ -23,21 +23,21 @@ const AT_ONCE = 32;
 interface Trial {
   readonly kind: string;
   readonly mutant: Mutant;
-  readonly door: Door;
+  readonly client: SealClient;
 }
 
 describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
   let at: SealNode;
   let loot: Loot;
   let agents: readonly IndependentAgent[];
-  let doors: { readonly rest: readonly Door[]; readonly grpc: readonly Door[] };
+  let clients: { readonly rest: readonly SealClient[]; readonly grpc: readonly SealClient[] };
   /** What the chains must name, by session. */
   const expected = new Map<string, string[]>();
 
   before(async () => {
     at = await SealNode.start({ spec: { cluster: { enabled: true, cluster_grpc_port: 0 } } });
     const rest = at.rest();
-    doors = {
+    clients = {
       rest: [rest, at.rest({ path: '/v1/invoke', name: 'REST alias' }), at.internalRest()],
       grpc: [at.grpc(), at.internalGrpc()],
     };
@@ -49,10 +49,10 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
     const used = await rest.invoke(agent.call('used', 'fs.write', { path: 'used', content: 'once' }));
     assert.equal(used.status, 200, used.text);
     const { url } = await at.beginProgram();
-    const client = new ClusterClient(await at.node.process.clusterAddress);
-    const node = new IndependentWorker(randomUUID(), client);
+    const cluster = new ClusterClient(await at.node.process.clusterAddress);
+    const node = new IndependentWorker(randomUUID(), cluster);
     await node.prove();
-    client.close();
+    cluster.close();
     const { body } = await at.node.call('GET', '/.well-known/jwks.json');
     const [jwk] = Array.isArray(body.keys) ? body.keys : [];
     let id = 0;
@@ -66,22 +66,22 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
   });
   after(() => at[Symbol.asyncDispose]());
 
-  function expectRecord({ mutant: { sent, reason, restOnly, isLarge }, door }: Trial): void {
+  function expectRecord({ mutant: { sent, reason, restOnly, isLarge }, client }: Trial): void {
     const session = claimedSession(sent.security_token);
     if (session === null) return;
     // Of a body that is no envelope only the texts are hashed.
-    const isMalformed = restOnly === true && reason === 'envelope_malformed' && door.transport === 'REST';
-    const isUnread = isMalformed || (isLarge === true && door.name === 'internal REST');
+    const isMalformed = restOnly === true && reason === 'envelope_malformed' && client.transport === 'REST';
+    const isUnread = isMalformed || (isLarge === true && client.name === 'internal REST');
     const hash = envelopeHash(isUnread ? { ...sent, payload: '' } : sentBytes(sent));
     expected.set(session, [...(expected.get(session) ?? []), `${reason} ${hash}`]);
   }
 
   async function refuse(trial: Trial): Promise<void> {
-    const { kind, mutant, door } = trial;
-    const answer = await door.invoke(mutant.sent);
+    const { kind, mutant, client } = trial;
+    const answer = await client.invoke(mutant.sent);
     const [http, rpc, grpc] = REFUSALS[mutant.reason];
-    const said = `${kind} over ${door.name}: ${mutant.reason}, not ${answer.text}`;
-    if (door.transport === 'REST') assert.deepEqual([answer.status, answer.rpcCode], [http, rpc], said);
+    const said = `${kind} over ${client.name}: ${mutant.reason}, not ${answer.text}`;
+    if (client.transport === 'REST') assert.deepEqual([answer.status, answer.rpcCode], [http, rpc], said);
     else assert.equal(answer.status, grpc, said);
     assert.equal(answer.result, undefined, said);
     expectRecord(trial);
@@ -95,8 +95,8 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
     const run = async (index: number): Promise<void> => {
       const [kind, mutation] = kinds[index % kinds.length] ?? assert.fail();
       const mutant = mutation(loot, by);
-      const ways = [by.pick(doors.rest), ...(mutant.restOnly === true ? [] : [by.pick(doors.grpc)])];
-      for (const door of ways) await refuse({ kind, mutant, door });
+      const ways = [by.pick(clients.rest), ...(mutant.restOnly === true ? [] : [by.pick(clients.grpc)])];
+      for (const client of ways) await refuse({ kind, mutant, client });
     };
     for (let index = 0; index < COUNT; index += AT_ONCE) {
       const length = Math.min(AT_ONCE, COUNT - index);
@@ -125,9 +125,9 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
   test('a timestamp changed within its window is the exception: it is not signed', async () => {
     for (const [index, seconds] of [-20, 20].entries()) {
       const timestamp = new Date(Date.now() + seconds * 1_000).toISOString();
-      for (const door of [...doors.rest, ...doors.grpc]) {
+      for (const client of [...clients.rest, ...clients.grpc]) {
         const envelope = loot.agent.call(`shifted-${index}`, 'fs.read', { path: 'used' });
-        assert.equal((await door.invoke({ ...envelope, timestamp })).result?.text, 'once', door.name);
+        assert.equal((await client.invoke({ ...envelope, timestamp })).result?.text, 'once', client.name);
       }
     }
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Door, RestDoor } from './transports.ts';
+import type { RestClient, SealClient } from './transports.ts';
 
 /** Texts that two readers understand differently. The one who keeps the last of two names reads the signed call. */
 const AMBIGUOUS: Readonly<Record<string, (call: string) => string>> = {
@@ -20,8 +20,8 @@ const AMBIGUOUS: Readonly<Record<string, (call: string) => string>> = {
 describe('a payload that can be read in two ways', () => {
   let at: SealNode;
   let agent: IndependentAgent;
-  let rest: readonly RestDoor[];
-  let grpc: readonly Door[];
+  let rest: readonly RestClient[];
+  let grpc: readonly SealClient[];
   let files: unknown;
   before(async () => {
     at = await SealNode.start();
@@ -42,27 +42,27 @@ describe('a payload that can be read in two ways', () => {
 
   for (const [what, changed] of Object.entries(AMBIGUOUS)) {
     test(`${what}: is refused in the object form, over REST at each address`, async () => {
-      for (const door of rest) {
+      for (const client of rest) {
         for (const size of sizes) {
           const { payload, ...envelope } = fresh(size);
           const text = changed(payload.toString());
           assert.notEqual(text, payload.toString());
           const body = `${JSON.stringify(envelope).slice(0, -1)},"payload":${text}}`;
-          const answer = await door.invokeText(body);
-          assert.deepEqual([answer.status, answer.rpcCode], [400, -32600], `${door.name}: ${answer.text}`);
-          assert.match(answer.message, /same name twice|__proto__/, door.name);
+          const answer = await client.invokeText(body);
+          assert.deepEqual([answer.status, answer.rpcCode], [400, -32600], `${client.name}: ${answer.text}`);
+          assert.match(answer.message, /same name twice|__proto__/, client.name);
         }
       }
       assert.deepEqual(await at.files(), files);
     });
 
     test(`${what}: is refused as bytes too, signed as they are, over REST and gRPC`, async () => {
-      for (const door of [...rest, ...grpc]) {
+      for (const client of [...rest, ...grpc]) {
         for (const size of sizes) {
           const text = changed(fresh(size).payload.toString());
-          const answer = await door.invoke(agent.seal(text));
-          const status = door.transport === 'REST' ? 400 : 'INVALID_ARGUMENT';
-          assert.equal(answer.status, status, `${door.name}: ${answer.text}`);
+          const answer = await client.invoke(agent.seal(text));
+          const status = client.transport === 'REST' ? 400 : 'INVALID_ARGUMENT';
+          assert.equal(answer.status, status, `${client.name}: ${answer.text}`);
         }
       }
       assert.deepEqual(await at.files(), files);
@@ -70,7 +70,7 @@ describe('a payload that can be read in two ways', () => {
   }
 
   test('a member of the envelope twice is refused, whichever of both is right', async () => {
-    for (const door of rest) {
+    for (const client of rest) {
       for (const size of sizes) {
         const { payload, ...texts } = fresh(size);
         const envelope = { ...texts, payload: payload.toString('base64') };
@@ -78,8 +78,8 @@ describe('a payload that can be read in two ways', () => {
           const right = JSON.stringify(envelope).slice(1, -1);
           const other = `${JSON.stringify(name)}:${JSON.stringify(name === 'payload' ? '' : value)}`;
           for (const body of [`{${other},${right}}`, `{${right},${other}}`]) {
-            const answer = await door.invokeText(body);
-            assert.deepEqual([answer.status, answer.rpcCode], [400, -32600], `${door.name}, ${name}: ${answer.text}`);
+            const answer = await client.invokeText(body);
+            assert.deepEqual([answer.status, answer.rpcCode], [400, -32600], `${client.name}, ${name}: ${answer.text}`);
           }
         }
       }
@@ -88,11 +88,11 @@ describe('a payload that can be read in two ways', () => {
   });
 
   test('the same calls without it are taken', async () => {
-    for (const door of rest) {
+    for (const client of rest) {
       for (const size of sizes) {
         const { payload, ...envelope } = fresh(size);
-        const answer = await door.invokeText(`${JSON.stringify(envelope).slice(0, -1)},"payload":${payload}}`);
-        assert.equal(answer.status, 200, `${door.name}: ${answer.text}`);
+        const answer = await client.invokeText(`${JSON.stringify(envelope).slice(0, -1)},"payload":${payload}}`);
+        assert.equal(answer.status, 200, `${client.name}: ${answer.text}`);
       }
     }
   });

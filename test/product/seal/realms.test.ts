@@ -5,7 +5,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { Realms } from '../realms.ts';
 import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Door, Headers } from './transports.ts';
+import type { Headers, SealClient } from './transports.ts';
 
 describe('SEAL behind identity providers', await needsSandbox(), () => {
   let realms: Realms;
@@ -14,8 +14,8 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
   let reader: Headers;
   let stranger: Headers;
   let running: Identified;
-  let outer: readonly Door[];
-  let inner: readonly Door[];
+  let outer: readonly SealClient[];
+  let inner: readonly SealClient[];
   before(async () => {
     realms = await Realms.open();
     admin = await realms.headers('alphaAdmin');
@@ -35,35 +35,39 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
     await realms[Symbol.asyncDispose]();
   });
 
-  const isDoor = (door: Door, http: number, grpc: string): number | string => (door.transport === 'REST' ? http : grpc);
+  const byTransport = (client: SealClient, http: number, grpc: string): number | string =>
+    client.transport === 'REST' ? http : grpc;
 
   test('attesting needs the bearer of a caller of the tenant with the right to run', async () => {
-    for (const door of outer) {
+    for (const client of outer) {
       const status = async (headers?: Headers) => {
-        const answer = await door.attest(new IndependentAgent(running), {}, headers);
+        const answer = await client.attest(new IndependentAgent(running), {}, headers);
         assert.equal(answer.token === '', ![200, 'OK'].includes(answer.status));
         return answer.status;
       };
-      assert.equal(await status(), isDoor(door, 401, 'UNAUTHENTICATED'));
-      assert.equal(await status({ authorization: 'Bearer a.b.c' }), isDoor(door, 401, 'UNAUTHENTICATED'));
-      assert.equal(await status(reader), isDoor(door, 403, 'PERMISSION_DENIED'));
-      assert.equal(await status(stranger), isDoor(door, 404, 'NOT_FOUND'));
-      assert.equal(await status({ ...stranger, 'x-tenant-id': 'alpha' }), isDoor(door, 404, 'NOT_FOUND'));
-      assert.equal(await status(admin), isDoor(door, 200, 'OK'));
+      assert.equal(await status(), byTransport(client, 401, 'UNAUTHENTICATED'));
+      assert.equal(await status({ authorization: 'Bearer a.b.c' }), byTransport(client, 401, 'UNAUTHENTICATED'));
+      assert.equal(await status(reader), byTransport(client, 403, 'PERMISSION_DENIED'));
+      assert.equal(await status(stranger), byTransport(client, 404, 'NOT_FOUND'));
+      assert.equal(await status({ ...stranger, 'x-tenant-id': 'alpha' }), byTransport(client, 404, 'NOT_FOUND'));
+      assert.equal(await status(admin), byTransport(client, 200, 'OK'));
     }
   });
 
   test('so does calling; the bearer of another tenant reaches no session, and the chain names it', async () => {
-    for (const door of outer) {
-      const agent = await at.attested(running, door);
+    for (const client of outer) {
+      const agent = await at.attested(running, client);
       const path = `/workspace/${agent.sessionId}`;
       const envelope = agent.call(1, 'fs.write', { path, content: 'x' });
-      assert.equal((await door.invoke(envelope)).status, isDoor(door, 401, 'UNAUTHENTICATED'));
-      assert.equal((await door.invoke(envelope, reader)).status, isDoor(door, 403, 'PERMISSION_DENIED'));
-      const other = await door.invoke(envelope, stranger);
-      assert.deepEqual([other.status, other.reason], [isDoor(door, 403, 'PERMISSION_DENIED'), 'SessionInactive']);
+      assert.equal((await client.invoke(envelope)).status, byTransport(client, 401, 'UNAUTHENTICATED'));
+      assert.equal((await client.invoke(envelope, reader)).status, byTransport(client, 403, 'PERMISSION_DENIED'));
+      const other = await client.invoke(envelope, stranger);
+      assert.deepEqual(
+        [other.status, other.reason],
+        [byTransport(client, 403, 'PERMISSION_DENIED'), 'SessionInactive'],
+      );
       assert.ok(![...(await at.files()).keys()].some((file) => file.endsWith(agent.sessionId)));
-      const good = await door.invoke(envelope, admin);
+      const good = await client.invoke(envelope, admin);
       assert.equal(good.result?.isError, false, good.text);
       const chain = await waitUntil('the attempt is recorded', async () => {
         const { bodies } = await at.audit(agent.sessionId);
@@ -78,13 +82,17 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
     const theirs = await at.attested(await at.begin('hands', stranger), rest, stranger);
     const ours = await at.attested(running, rest);
     const before = await at.files();
-    for (const door of [...outer, ...inner]) {
+    for (const client of [...outer, ...inner]) {
       const swapped = { ...ours.call(1, 'fs.write', { path: 'x', content: '' }), security_token: theirs.token };
-      assert.equal((await door.invoke(swapped, admin)).status, isDoor(door, 401, 'UNAUTHENTICATED'), door.name);
+      assert.equal(
+        (await client.invoke(swapped, admin)).status,
+        byTransport(client, 401, 'UNAUTHENTICATED'),
+        client.name,
+      );
     }
-    for (const door of outer) {
-      const { status, reason } = await door.invoke(theirs.call(1, 'fs.write', { path: 'x', content: '' }), admin);
-      assert.deepEqual([status, reason], [isDoor(door, 403, 'PERMISSION_DENIED'), 'SessionInactive']);
+    for (const client of outer) {
+      const { status, reason } = await client.invoke(theirs.call(1, 'fs.write', { path: 'x', content: '' }), admin);
+      assert.deepEqual([status, reason], [byTransport(client, 403, 'PERMISSION_DENIED'), 'SessionInactive']);
     }
     assert.deepEqual(await at.files(), before);
     for (const [method, path] of [
@@ -104,8 +112,8 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
 
   test('the internal address needs no bearer: the envelope authenticates the call, the capability token attests', async () => {
     const agent = await at.attested(running, outer[0] ?? assert.fail());
-    for (const door of inner) {
-      const { result, text } = await door.invoke(agent.call(door.name, 'svc.tools.list', {}));
+    for (const client of inner) {
+      const { result, text } = await client.invoke(agent.call(client.name, 'svc.tools.list', {}));
       assert.equal(result?.isError, false, text);
     }
     const { is, url } = await at.beginProgram();
@@ -134,16 +142,16 @@ describe('SEAL behind identity providers', await needsSandbox(), () => {
     const is = await at.begin('hands', user, admin);
     const [rest = assert.fail()] = outer;
     const agent = await at.attested(is, rest, user);
-    for (const door of outer) {
+    for (const client of outer) {
       // 30 a minute; the minute may end meanwhile, so it may take a second round.
       let round = 0;
       const limited = await waitUntil('the limit of the user', async () => {
         round += 1;
-        const ids = Array.from({ length: 31 }, (_call, index) => `${door.name} ${round} ${index}`);
-        const answers = await Promise.all(ids.map((id) => door.invoke(agent.call(id, 'svc.tools.list', {}), user)));
+        const ids = Array.from({ length: 31 }, (_call, index) => `${client.name} ${round} ${index}`);
+        const answers = await Promise.all(ids.map((id) => client.invoke(agent.call(id, 'svc.tools.list', {}), user)));
         return answers.find(({ reason }) => reason === 'RateLimitExceeded');
       });
-      assert.equal(limited.status, isDoor(door, 429, 'RESOURCE_EXHAUSTED'));
+      assert.equal(limited.status, byTransport(client, 429, 'RESOURCE_EXHAUSTED'));
       assert.ok(limited.retryAfter && round <= 2, `${round} rounds`);
     }
   });

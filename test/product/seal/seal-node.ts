@@ -5,7 +5,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
 import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { Pages } from './pages.ts';
-import { type Door, grpcDoor, type Headers, type RestDoor, restDoor } from './transports.ts';
+import { grpcClient, type Headers, type RestClient, restClient, type SealClient } from './transports.ts';
 
 /** The model thinks until the test is over: the execution runs, and its agent may call. */
 const RULES = [{ reply: { text: 'at last', delay_ms: 250_000 } }];
@@ -66,7 +66,7 @@ export class SealNode implements AsyncDisposable {
   readonly node: ProductNode;
   readonly pages: Pages;
   readonly #headers: Headers;
-  readonly #doors: Door[] = [];
+  readonly #clients: SealClient[] = [];
   #grpcAddress = '';
   #internal = { url: '', grpcAddress: '' };
 
@@ -126,37 +126,37 @@ export class SealNode implements AsyncDisposable {
     });
   }
 
-  rest(options: Parameters<typeof restDoor>[1] = {}): RestDoor {
-    return restDoor(this.node.url, options);
+  rest(options: Parameters<typeof restClient>[1] = {}): RestClient {
+    return restClient(this.node.url, options);
   }
 
-  grpc(): Door {
-    return this.#kept(grpcDoor(this.#grpcAddress));
+  grpc(): SealClient {
+    return this.#kept(grpcClient(this.#grpcAddress));
   }
 
   /** Of the internal address; REST below the address that a program was told. */
-  internalRest(url = this.#internal.url): RestDoor {
-    return restDoor(url, { name: 'internal REST' });
+  internalRest(url = this.#internal.url): RestClient {
+    return restClient(url, { name: 'internal REST' });
   }
 
-  internalGrpc(): Door {
-    return this.#kept(grpcDoor(this.#internal.grpcAddress, 'internal gRPC'));
+  internalGrpc(): SealClient {
+    return this.#kept(grpcClient(this.#internal.grpcAddress, 'internal gRPC'));
   }
 
   get internalUrl(): string {
     return this.#internal.url;
   }
 
-  #kept(door: Door): Door {
-    this.#doors.push(door);
-    return door;
+  #kept(client: SealClient): SealClient {
+    this.#clients.push(client);
+    return client;
   }
 
   /** A new session of the execution. */
-  async attested(is: Identified, door: Door, headers: Headers = this.#headers): Promise<IndependentAgent> {
+  async attested(is: Identified, client: SealClient, headers: Headers = this.#headers): Promise<IndependentAgent> {
     const agent = new IndependentAgent(is);
-    const { token, status, message } = await door.attest(agent, {}, headers);
-    if (token === '') throw new Error(`attest over ${door.name}: ${status} ${message}`);
+    const { token, status, message } = await client.attest(agent, {}, headers);
+    if (token === '') throw new Error(`attest over ${client.name}: ${status} ${message}`);
     agent.token = token;
     return agent;
   }
@@ -184,7 +184,7 @@ export class SealNode implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const door of this.#doors) door[Symbol.dispose]();
+    for (const client of this.#clients) client[Symbol.dispose]();
     await this.node[Symbol.asyncDispose]();
     await this.pages[Symbol.asyncDispose]();
   }

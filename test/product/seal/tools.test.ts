@@ -8,7 +8,7 @@ import { ARGUMENTS } from '../../tools/argument-table.ts';
 import { FILE_ERRORS } from '../../tools/file-errors.ts';
 import type { Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
-import type { Answered, Door } from './transports.ts';
+import type { Answered, SealClient } from './transports.ts';
 
 type Kind = 'hands' | 'bound' | 'brief' | 'bare';
 type Args = Readonly<Record<string, unknown>>;
@@ -166,41 +166,41 @@ function only({ target_content, replacement_content }: Args): Args {
 
 describe('tools over SEAL, on a node, by one table for all interfaces', () => {
   let at: SealNode;
-  let doors: readonly Door[];
+  let clients: readonly SealClient[];
   const executions = new Map<Kind, Identified>();
   const agents = new Map<string, IndependentAgent>();
   let id = 0;
 
   before(async () => {
     at = await SealNode.start();
-    doors = [at.rest(), at.grpc(), at.internalRest()];
+    clients = [at.rest(), at.grpc(), at.internalRest()];
     for (const kind of ['hands', 'bound', 'brief', 'bare'] as const) executions.set(kind, await at.begin(kind));
-    const [rest = assert.fail()] = doors;
-    for (const door of doors) {
-      for (const [kind, is] of executions) agents.set(`${kind} ${door.name}`, await at.attested(is, rest));
+    const [rest = assert.fail()] = clients;
+    for (const client of clients) {
+      for (const [kind, is] of executions) agents.set(`${kind} ${client.name}`, await at.attested(is, rest));
     }
     await call(rest, 'hands', 'fs.write', { path: 'err/file', content: 'text' });
   });
   after(() => at[Symbol.asyncDispose]());
 
-  async function call(door: Door, kind: Kind, tool: string, args: unknown): Promise<Answered> {
-    const agent = agents.get(`${kind} ${door.name}`) ?? assert.fail();
+  async function call(client: SealClient, kind: Kind, tool: string, args: unknown): Promise<Answered> {
+    const agent = agents.get(`${kind} ${client.name}`) ?? assert.fail();
     id += 1;
-    return door.invoke(agent.call(id, tool, args));
+    return client.invoke(agent.call(id, tool, args));
   }
 
-  function assertAnswer(answer: Answered, door: Door, expected: keyof typeof ANSWERS): void {
+  function assertAnswer(answer: Answered, client: SealClient, expected: keyof typeof ANSWERS): void {
     const [http, rpc, grpc] = ANSWERS[expected];
-    const shown = `${door.name}: ${answer.text.slice(0, 500)}`;
-    assert.equal(answer.status, door.transport === 'REST' ? http : grpc, shown);
-    assert.equal(answer.rpcCode, door.transport === 'REST' ? rpc : undefined, shown);
+    const shown = `${client.name}: ${answer.text.slice(0, 500)}`;
+    assert.equal(answer.status, client.transport === 'REST' ? http : grpc, shown);
+    assert.equal(answer.rpcCode, client.transport === 'REST' ? rpc : undefined, shown);
     assert.equal(answer.retryAfter, expected === 'limited', shown);
   }
 
   describe('arguments', () => {
-    async function invalid(door: Door, tool: string, args: unknown, field: string): Promise<void> {
-      const answer = await call(door, 'hands', tool, args);
-      assertAnswer(answer, door, 'invalid');
+    async function invalid(client: SealClient, tool: string, args: unknown, field: string): Promise<void> {
+      const answer = await call(client, 'hands', tool, args);
+      assertAnswer(answer, client, 'invalid');
       assert.equal(answer.reason, 'InvalidArguments');
       assert.ok(answer.message.startsWith(`${tool}: ${field}`), answer.message);
     }
@@ -208,21 +208,21 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
     for (const [tool, { right, required, wrong }] of Object.entries(ARGUMENTS)) {
       test(`${tool}: missing, null, wrong and unknown ones are refused by name before anything runs`, async () => {
         const before = await at.files();
-        for (const door of doors.slice(0, 2)) {
+        for (const client of clients.slice(0, 2)) {
           for (const field of required) {
-            await invalid(door, tool, { ...right, [field]: null }, field);
+            await invalid(client, tool, { ...right, [field]: null }, field);
             await invalid(
-              door,
+              client,
               tool,
               Object.fromEntries(Object.entries(right).filter(([name]) => name !== field)),
               field,
             );
           }
           for (const [field, values] of Object.entries(wrong)) {
-            for (const value of values) await invalid(door, tool, { ...right, [field]: value }, field);
+            for (const value of values) await invalid(client, tool, { ...right, [field]: value }, field);
           }
-          await invalid(door, tool, { ...right, path_: 1 }, 'path_');
-          for (const given of [[], 'x', 1]) await invalid(door, tool, given, 'arguments');
+          await invalid(client, tool, { ...right, path_: 1 }, 'path_');
+          for (const given of [[], 'x', 1]) await invalid(client, tool, given, 'arguments');
         }
         assert.deepEqual(await at.files(), before);
       });
@@ -233,9 +233,9 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
     for (const [tool, args, expected] of FILE_ERRORS) {
       const [kind, code] = expected.split(' ');
       test(`${tool} ${JSON.stringify(args)}: ${code}`, async () => {
-        for (const door of doors) {
-          const answer = await call(door, 'hands', tool, args);
-          assertAnswer(answer, door, kind === 'policy' ? 'denied' : 'ok');
+        for (const client of clients) {
+          const answer = await call(client, 'hands', tool, args);
+          assertAnswer(answer, client, kind === 'policy' ? 'denied' : 'ok');
           if (kind === 'policy') assert.equal(answer.reason, code);
           else assert.deepEqual([answer.result?.isError, answer.result?.text.startsWith(`${code}: `)], [true, true]);
         }
@@ -246,9 +246,9 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
   describe('what tools say', () => {
     for (const { what, agent = 'hands', tool, args, says, reason } of ROWS) {
       test(`${tool}, ${what}: ${reason ?? says}`, async () => {
-        for (const door of doors) {
-          const answer = await call(door, agent, tool, typeof args === 'function' ? args(at) : args);
-          assertAnswer(answer, door, reason === undefined ? 'ok' : 'denied');
+        for (const client of clients) {
+          const answer = await call(client, agent, tool, typeof args === 'function' ? args(at) : args);
+          assertAnswer(answer, client, reason === undefined ? 'ok' : 'denied');
           assert.equal(answer.reason, reason);
           if (says === undefined) continue;
           assert.match(answer.result?.text ?? '', says);
@@ -259,50 +259,50 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
   });
 
   test('a rate limit is 429 with Retry-After over REST, RESOURCE_EXHAUSTED with RetryInfo over gRPC', async () => {
-    const [rest = assert.fail()] = doors;
+    const [rest = assert.fail()] = clients;
     await windowWithRoom(HOUR_MS, CALLS_MS);
     assertAnswer(await call(rest, 'bound', 'fs.list', {}), rest, 'ok');
-    for (const door of doors) {
-      const agent = agents.get(`bound ${door.name}`) ?? assert.fail();
+    for (const client of clients) {
+      const agent = agents.get(`bound ${client.name}`) ?? assert.fail();
       const again = agent.call('limited', 'fs.list', {});
       // It never ran, so the same call is decided again.
       for (const _attempt of [1, 2]) {
-        const answer = await door.invoke(again);
-        assertAnswer(answer, door, 'limited');
+        const answer = await client.invoke(again);
+        assertAnswer(answer, client, 'limited');
         assert.equal(answer.reason, 'RateLimitExceeded');
       }
     }
   });
 
   test('a second command at once is denied, and runs when it is tried again', async () => {
-    for (const door of doors) {
-      const agent = agents.get(`bound ${door.name}`) ?? assert.fail();
-      const first = door.invoke(agent.call('first', 'cmd.run', sh('sleep 1; echo one')));
+    for (const client of clients) {
+      const agent = agents.get(`bound ${client.name}`) ?? assert.fail();
+      const first = client.invoke(agent.call('first', 'cmd.run', sh('sleep 1; echo one')));
       await waitUntil('the first command is allowed', async () => {
         const { bodies } = await at.audit(agent.sessionId);
         return bodies.some(({ kind, call: made }) => kind === 'decided' && String(made).includes('first'));
       });
       const second = agent.call('second', 'cmd.run', sh('echo two'));
-      const denied = await door.invoke(second);
-      assertAnswer(denied, door, 'denied');
+      const denied = await client.invoke(second);
+      assertAnswer(denied, client, 'denied');
       assert.equal(denied.reason, 'ConcurrentExecLimitExceeded');
       assert.match((await first).result?.text ?? '', /one/);
-      assert.match((await door.invoke(second)).result?.text ?? '', /two/);
+      assert.match((await client.invoke(second)).result?.text ?? '', /two/);
     }
   });
 
   test('an internal failure is 500 -32603 over REST, INTERNAL over gRPC, without details', async () => {
     const is = await at.begin('hands');
     const home = join(at.node.directory, 'data', 'volumes');
-    for (const door of doors) {
-      const agent = await at.attested(is, door.name === 'gRPC' ? door : (doors[0] ?? assert.fail()));
-      await door.invoke(agent.call(1, 'fs.write', { path: 'a', content: 'a' }));
+    for (const client of clients) {
+      const agent = await at.attested(is, client.name === 'gRPC' ? client : (clients[0] ?? assert.fail()));
+      await client.invoke(agent.call(1, 'fs.write', { path: 'a', content: 'a' }));
       const workspace = [...(await at.files()).keys()].find((path) => path.endsWith(is.execution_id));
       if (workspace?.startsWith(home) !== true) assert.fail('the workspace is a directory of the execution');
       await rm(workspace, { recursive: true });
       await writeFile(workspace, 'no directory');
-      const answer = await door.invoke(agent.call(2, 'fs.read', { path: 'a' }));
-      assertAnswer(answer, door, 'broken');
+      const answer = await client.invoke(agent.call(2, 'fs.read', { path: 'a' }));
+      assertAnswer(answer, client, 'broken');
       assert.doesNotMatch(answer.text, new RegExp(at.node.directory));
       await rm(workspace);
     }

@@ -1,7 +1,7 @@
 import type { IndependentAgent } from './independent-agent.ts';
 import { encode, PageClient } from './page.ts';
 
-/** An answer in words that both transports have. */
+/** An answer in terms of both transports. */
 export interface Answered {
   /** HTTP status, or the name of the gRPC one. */
   readonly status: number | string;
@@ -10,9 +10,9 @@ export interface Answered {
   readonly message: string;
   readonly retryAfter: boolean;
   readonly id?: unknown;
-  /** Of a call that was made. */
+  /** Result of a call that was executed. */
   readonly result?: { readonly text: string; readonly isError: boolean; readonly structured?: unknown };
-  /** All that came back. */
+  /** The whole answer. */
   readonly text: string;
 }
 
@@ -27,8 +27,8 @@ export type Sent = Readonly<Record<string, unknown>>;
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** One way into the node: a transport, an address, and a form of the payload. */
-export interface Door extends Disposable {
+/** A client of SEAL: a transport, an address, and a form of the payload. */
+export interface SealClient extends Disposable {
   readonly name: string;
   readonly transport: 'REST' | 'gRPC';
   attest(agent: IndependentAgent, fields?: Readonly<Record<string, unknown>>, headers?: Headers): Promise<Attested>;
@@ -48,7 +48,7 @@ export function parsed(text: string): Members {
   }
 }
 
-/** A JSON-RPC answer, read by someone who trusts nothing. */
+/** Reads a JSON-RPC answer without trusting its shape. */
 function read(answer: Members): Partial<Answered> & { readonly message: string } {
   const error = membersOf(answer.error);
   const result = membersOf(answer.result);
@@ -83,12 +83,12 @@ const wirePayload = (payload: unknown, asObject: boolean): unknown => {
   return asObject ? JSON.parse(payload.toString()) : payload.toString('base64');
 };
 
-/** A door that takes a body as it is. */
-export interface RestDoor extends Door {
+/** A client that can also send a raw body. */
+export interface RestClient extends SealClient {
   invokeText(body: string): Promise<Answered>;
 }
 
-export function restDoor(url: string, options: RestOptions = {}): RestDoor {
+export function restClient(url: string, options: RestOptions = {}): RestClient {
   const { path = '/v1/seal/invoke', asObject = false, name = 'REST' } = options;
   const post = async (to: string, body: unknown, headers: Headers = {}) => {
     const response = await fetch(url + to, {
@@ -119,19 +119,19 @@ export function restDoor(url: string, options: RestOptions = {}): RestDoor {
   };
 }
 
-export function grpcDoor(address: string, name = 'gRPC'): Door {
-  const client = new PageClient(address);
+export function grpcClient(address: string, name = 'gRPC'): SealClient {
+  const page = new PageClient(address);
   return {
     name,
     transport: 'gRPC',
     async attest(agent, fields = {}, headers) {
       const { agent_public_key = agent.pem, ...rest } = fields;
       const request = encode('AttestAgent', { ...agent.is, public_key_pem: agent_public_key, ...rest });
-      const { code, details, message } = await client.call('AttestAgent', request, headers);
+      const { code, details, message } = await page.call('AttestAgent', request, headers);
       return { status: code, message: details, token: textOf(message.security_token) };
     },
     async invoke(envelope, headers) {
-      const { code, details, trailers, message } = await client.call(
+      const { code, details, trailers, message } = await page.call(
         'InvokeTool',
         encode('InvokeTool', envelope),
         headers,
@@ -151,7 +151,7 @@ export function grpcDoor(address: string, name = 'gRPC'): Door {
       };
     },
     [Symbol.dispose]() {
-      client[Symbol.dispose]();
+      page[Symbol.dispose]();
     },
   };
 }

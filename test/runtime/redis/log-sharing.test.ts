@@ -19,7 +19,7 @@ import { register } from '../../chaos/register.ts';
 import { counter, job, workEffect } from '../../support/actors.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
-import { toldPlacement } from '../../support/told-placement.ts';
+import { testPlacement } from '../../support/test-placement.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITIONS = 6;
@@ -273,7 +273,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     const names = Array.from({ length: PARTITIONS }, (_, n): Partition => `default:${n}`);
     const all: readonly Partition[] = ['system:0', ...names];
     let wanted = all;
-    const told = toldPlacement(async () => ({ wanted: new Set(wanted), queues: ['default', 'system'] }));
+    const mine = testPlacement(async () => ({ wanted: new Set(wanted), queues: ['default', 'system'] }));
     const answer = Promise.withResolvers<void>();
     let [isHeld, isAway] = [false, false];
     const first = await at.start(
@@ -289,7 +289,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
         },
       }),
       {},
-      { placement: told.placement },
+      { placement: mine.placement },
     );
     started.push(first);
     await at.shared();
@@ -299,8 +299,8 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     assert.equal(await swap(first, 0, 1), true);
     // A partition that leaves ends the log, which is read as soon as the answer comes.
     wanted = all.filter((one) => one !== 'default:1');
-    told.ring();
-    const other = toldPlacement(async () => ({ wanted: new Set<Partition>(['default:0']), queues: ['default'] }));
+    mine.ring();
+    const other = testPlacement(async () => ({ wanted: new Set<Partition>(['default:0']), queues: ['default'] }));
     const second = await at.start(() => ({}), {}, { node: 'node-b', placement: other.placement });
     started.push(second);
     await waitUntil('the other node has the partition', () => second.held().includes('default:0'));
@@ -311,7 +311,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     assert.equal(await swap(second, 1, 2), true);
     await second.stop();
     wanted = [...wanted, 'default:0'];
-    told.ring();
+    mine.ring();
     await waitUntil('the node has the partition again', () => first.held().includes('default:0'));
     assert.deepEqual([await swap(first, 1, 3), await swap(first, 2, 3)], [false, true]);
   });

@@ -6,7 +6,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 export type Args = Readonly<Record<string, unknown>>;
 export type Result = Readonly<Record<string, unknown>>;
 
-/** A call of a tool that succeeds, through whatever door; answers its structured result. */
+/** A call of a tool that succeeds, over any interface; answers its structured result. */
 export type Ok = (tool: string, args: Args) => Promise<Result>;
 
 export interface WorkflowOptions {

@@ -1,5 +1,5 @@
 import { IndependentAgent } from '../../product/seal/independent-agent.ts';
-import type { Door, Headers } from '../../product/seal/transports.ts';
+import type { Headers, SealClient } from '../../product/seal/transports.ts';
 import { AGENT, type Running } from './seal-server.ts';
 
 export const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
@@ -15,8 +15,8 @@ export class Agent extends IndependentAgent {
   }
 
   /** Opens a session. */
-  async attest(door: Door, headers: Headers = {}): Promise<this> {
-    const { token, status, message } = await door.attest(this, {}, headers);
+  async attest(client: SealClient, headers: Headers = {}): Promise<this> {
+    const { token, status, message } = await client.attest(this, {}, headers);
     if (token === '') throw new Error(`attest: ${status} ${message}`);
     this.token = token;
     return this;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { decodeJwt } from 'jose';
-import { type Door, grpcDoor, restDoor } from '../../product/seal/transports.ts';
+import { grpcClient, restClient, type SealClient } from '../../product/seal/transports.ts';
 import { Agent } from './agent.ts';
 import { ATTEST_ROWS, type AttestRow, UNKNOWN } from './attest-rows.ts';
 import { type Running, type SealServer, sealServer } from './seal-server.ts';
@@ -30,23 +30,23 @@ const ROWS: readonly Row[] = [
 
 describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
   let at: SealServer;
-  let doors: readonly Door[];
+  let clients: readonly SealClient[];
   before(async () => {
     at = await sealServer();
-    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
+    clients = [restClient(at.restUrl), grpcClient(at.grpcAddress)];
   });
   after(async () => {
-    for (const door of doors) door[Symbol.dispose]();
+    for (const client of clients) client[Symbol.dispose]();
     await at[Symbol.asyncDispose]();
   });
 
   for (const { what, is, message, running, fields } of ROWS) {
     test(`${what} is ${is[0]} over REST and ${is[1]} over gRPC`, async () => {
       const texts = new Set<string>();
-      for (const door of doors) {
+      for (const client of clients) {
         const agent = new Agent(running?.(at) ?? at.start());
-        const answer = await door.attest(agent, fields?.(door.transport));
-        assert.equal(answer.status, is[door.name === 'REST' ? 0 : 1], `${door.name}: ${answer.message}`);
+        const answer = await client.attest(agent, fields?.(client.transport));
+        assert.equal(answer.status, is[client.name === 'REST' ? 0 : 1], `${client.name}: ${answer.message}`);
         assert.equal(answer.token === '', is[0] !== 200);
         if (message !== undefined) assert.match(answer.message, message);
         texts.add(answer.message);
@@ -56,7 +56,7 @@ describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
   }
 
   test('the token is of the session, the execution and the key, and ends with the execution', async () => {
-    const agent = await new Agent(at.start()).attest(doors[0] ?? assert.fail());
+    const agent = await new Agent(at.start()).attest(clients[0] ?? assert.fail());
     const claims = decodeJwt(agent.token);
     const { executionId, tenant } = agent.running;
     assert.deepEqual(
@@ -71,13 +71,13 @@ describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
 
   test('each attestation opens a session of its own, with its own ids', async () => {
     const running = at.start();
-    const [door = assert.fail()] = doors;
-    const [one, two] = [await new Agent(running).attest(door), await new Agent(running).attest(door)];
+    const [client = assert.fail()] = clients;
+    const [one, two] = [await new Agent(running).attest(client), await new Agent(running).attest(client)];
     assert.notEqual(one.sessionId, two.sessionId);
     assert.deepEqual(running.sessions, [one.sessionId, two.sessionId]);
     at.runs.length = 0;
     for (const agent of [one, two]) {
-      const { status } = await door.invoke(agent.call(1, 'fs.read', { path: '/workspace/a' }));
+      const { status } = await client.invoke(agent.call(1, 'fs.read', { path: '/workspace/a' }));
       assert.equal(status, 200);
     }
     assert.equal(at.runs.length, 2);
@@ -97,9 +97,9 @@ describe('AttestAgent and POST /v1/seal/attest, by one table', () => {
     };
     Object.assign(attestation, racing);
     const agent = new Agent(running);
-    for (const door of doors) {
-      const { status, token } = await door.attest(agent);
-      assert.deepEqual([status, token], [door.name === 'REST' ? 409 : 'FAILED_PRECONDITION', '']);
+    for (const client of clients) {
+      const { status, token } = await client.attest(agent);
+      assert.deepEqual([status, token], [client.name === 'REST' ? 409 : 'FAILED_PRECONDITION', '']);
     }
     Object.assign(attestation, { attest });
   });

@@ -12,7 +12,7 @@ import { createInternalServer } from '../../../transport/internal/server.ts';
 import type { RestApp } from '../../../transport/rest/parts.ts';
 import { addSealRoutes } from '../../../transport/rest/routes/seal.ts';
 import type { DispatchApi } from '../../../usecases/gateway.ts';
-import { grpcDoor, restDoor } from '../../product/seal/transports.ts';
+import { grpcClient, restClient } from '../../product/seal/transports.ts';
 import { namedUsers } from '../rest/rest-server.ts';
 import { Agent, bearer } from './agent.ts';
 import { type Running, type SealServer, sealServer } from './seal-server.ts';
@@ -57,10 +57,10 @@ describe('SEAL on the internal address', () => {
 
   test('an agent attests below the address it was given, and calls without a bearer', async () => {
     const running = at.start('running', 'alice');
-    const door = restDoor(`${url}/x/${await tokenFor(running)}`);
-    const agent = await new Agent(running).attest(door);
-    assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 200);
-    assert.equal((await restDoor(url).invoke(agent.call(2, 'fs.read', READ))).status, 200);
+    const client = restClient(`${url}/x/${await tokenFor(running)}`);
+    const agent = await new Agent(running).attest(client);
+    assert.equal((await client.invoke(agent.call(1, 'fs.read', READ))).status, 200);
+    assert.equal((await restClient(url).invoke(agent.call(2, 'fs.read', READ))).status, 200);
     const tools = await fetch(`${url}/v1/seal/tools`, { headers: { authorization: `Bearer ${agent.token}` } });
     assert.equal(tools.status, 200);
   });
@@ -68,27 +68,27 @@ describe('SEAL on the internal address', () => {
   test('without the token of its execution no agent attests, and a token gives access to its own execution alone', async () => {
     const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
     const agent = new Agent(one);
-    const bare = await restDoor(url).attest(agent);
+    const bare = await restClient(url).attest(agent);
     assert.deepEqual([bare.status, bare.token], [401, '']);
-    const forged = await restDoor(`${url}/x/a.b.c`).attest(agent);
+    const forged = await restClient(`${url}/x/a.b.c`).attest(agent);
     assert.equal(forged.status, 401);
-    const others = restDoor(`${url}/x/${await tokenFor(two)}`);
+    const others = restClient(`${url}/x/${await tokenFor(two)}`);
     assert.equal((await others.attest(agent)).status, 403);
-    await agent.attest(restDoor(`${url}/x/${await tokenFor(one)}`));
+    await agent.attest(restClient(`${url}/x/${await tokenFor(one)}`));
     const { status, reason } = await others.invoke(agent.call(1, 'fs.read', READ));
     assert.deepEqual([status, reason], [403, 'SessionInactive']);
   });
 
   test('the same holds over gRPC, where the token is metadata', async () => {
     const [one, two] = [at.start('running', 'alice'), at.start('running', 'alice')];
-    using door = grpcDoor(grpcAddress);
+    using client = grpcClient(grpcAddress);
     const agent = new Agent(one);
-    assert.equal((await door.attest(agent)).status, 'UNAUTHENTICATED');
-    assert.equal((await door.attest(agent, {}, bearer(await tokenFor(two)))).status, 'PERMISSION_DENIED');
-    await agent.attest(door, bearer(await tokenFor(one)));
-    assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 'OK');
-    assert.equal((await door.invoke(agent.call(2, 'fs.read', READ), bearer(await tokenFor(one)))).status, 'OK');
-    const { status, reason } = await door.invoke(agent.call(3, 'fs.read', READ), bearer(await tokenFor(two)));
+    assert.equal((await client.attest(agent)).status, 'UNAUTHENTICATED');
+    assert.equal((await client.attest(agent, {}, bearer(await tokenFor(two)))).status, 'PERMISSION_DENIED');
+    await agent.attest(client, bearer(await tokenFor(one)));
+    assert.equal((await client.invoke(agent.call(1, 'fs.read', READ))).status, 'OK');
+    assert.equal((await client.invoke(agent.call(2, 'fs.read', READ), bearer(await tokenFor(one)))).status, 'OK');
+    const { status, reason } = await client.invoke(agent.call(3, 'fs.read', READ), bearer(await tokenFor(two)));
     assert.deepEqual([status, reason], ['PERMISSION_DENIED', 'SessionInactive']);
   });
 
@@ -111,8 +111,8 @@ describe('SEAL on the internal address', () => {
 
   test('of a large envelope without a bearer the token is checked before anything is parsed', async () => {
     const running = at.start('running', 'alice');
-    const door = restDoor(`${url}/x/${await tokenFor(running)}`);
-    const agent = await new Agent(running).attest(door);
+    const client = restClient(`${url}/x/${await tokenFor(running)}`);
+    const agent = await new Agent(running).attest(client);
     const send = async (token: string) => {
       // The body is no JSON: a 400 shows that it was parsed.
       const body = `{"payload":{"security_token":"x"},"security_token": "${token}","a":["${'x'.repeat(8_192)}",}`;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Envelope } from '../../product/seal/independent-agent.ts';
-import { type Door, grpcDoor, restDoor } from '../../product/seal/transports.ts';
+import { grpcClient, restClient, type SealClient } from '../../product/seal/transports.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { Agent } from './agent.ts';
 import { DENIED, ENVELOPE_ROWS, type EnvelopeRow, INTERNAL, READ, UNAUTHENTICATED } from './envelope-rows.ts';
@@ -138,29 +138,29 @@ const ROWS: readonly Row[] = [
 
 describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
   let at: SealServer;
-  let doors: readonly Door[];
+  let clients: readonly SealClient[];
   before(async () => {
     at = await sealServer();
-    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
+    clients = [restClient(at.restUrl), grpcClient(at.grpcAddress)];
   });
   after(async () => {
-    for (const door of doors) door[Symbol.dispose]();
+    for (const client of clients) client[Symbol.dispose]();
     await at[Symbol.asyncDispose]();
   });
 
   for (const row of ROWS) {
     const [http, rpc, grpc] = row.is;
     test(`${row.what} is ${http} ${rpc ?? ''} over REST and ${grpc} over gRPC`, async () => {
-      for (const door of doors) {
+      for (const client of clients) {
         at.told.answer = async ({ tool }) => said(`${tool} done`);
-        const agent = await new Agent(at.start()).attest(door);
+        const agent = await new Agent(at.start()).attest(client);
         await row.before?.(at, agent);
         at.runs.length = 0;
         const envelope = await row.envelope(agent, at);
-        const answer = await door.invoke(envelope);
-        const shown = `${door.name}: ${JSON.stringify(answer)}`;
-        assert.equal(answer.status, door.name === 'REST' ? http : grpc, shown);
-        if (door.name === 'REST' && rpc !== null) assert.equal(answer.rpcCode, rpc, shown);
+        const answer = await client.invoke(envelope);
+        const shown = `${client.name}: ${JSON.stringify(answer)}`;
+        assert.equal(answer.status, client.name === 'REST' ? http : grpc, shown);
+        if (client.name === 'REST' && rpc !== null) assert.equal(answer.rpcCode, rpc, shown);
         assert.equal(answer.reason, row.reason, shown);
         if (row.message !== undefined) assert.match(answer.message, row.message, shown);
         assert.equal(answer.retryAfter, row.retryAfter === true, shown);
@@ -173,32 +173,32 @@ describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
     const whole = { content: [{ type: 'text', text: 'x'.repeat(100_000) }], structured: { lines: 3 } };
     const ref = await at.blobs.put('svc-system', Buffer.from(JSON.stringify(whole)));
     at.told.answer = async () => said('x…', { stored: { ref, bytes: 100_000 } });
-    for (const door of doors) {
-      const agent = await new Agent(at.start()).attest(door);
-      const { result } = await door.invoke(agent.call(1, 'fs.read', READ));
+    for (const client of clients) {
+      const agent = await new Agent(at.start()).attest(client);
+      const { result } = await client.invoke(agent.call(1, 'fs.read', READ));
       assert.equal(result?.text.length, 100_000);
       assert.deepEqual(result?.structured, { lines: 3 });
     }
   });
 
   test('the id of the answer is the one of the request, as it was', async () => {
-    for (const door of doors) {
-      const agent = await new Agent(at.start()).attest(door);
+    for (const client of clients) {
+      const agent = await new Agent(at.start()).attest(client);
       for (const id of [0, 7, 'seven', '7']) {
-        assert.equal((await door.invoke(agent.call(id, 'fs.read', READ))).id, id);
+        assert.equal((await client.invoke(agent.call(id, 'fs.read', READ))).id, id);
       }
     }
   });
 
   test('/v1/invoke is the same as /v1/seal/invoke', async () => {
-    const door = restDoor(at.restUrl, { path: '/v1/invoke' });
-    const agent = await new Agent(at.start()).attest(door);
-    assert.equal((await door.invoke(agent.call(1, 'fs.read', READ))).status, 200);
-    assert.equal((await door.invoke(agent.call(1, 'fs.write', { ...READ, content: '' }))).rpcCode, -32600);
+    const client = restClient(at.restUrl, { path: '/v1/invoke' });
+    const agent = await new Agent(at.start()).attest(client);
+    assert.equal((await client.invoke(agent.call(1, 'fs.read', READ))).status, 200);
+    assert.equal((await client.invoke(agent.call(1, 'fs.write', { ...READ, content: '' }))).rpcCode, -32600);
   });
 
   test('the chain names every attempt that reached the session', async () => {
-    const [rest = assert.fail()] = doors;
+    const [rest = assert.fail()] = clients;
     const agent = await new Agent(at.start()).attest(rest);
     const good = agent.call(1, 'fs.read', READ);
     await rest.invoke(good);
@@ -222,7 +222,7 @@ describe('InvokeTool and POST /v1/seal/invoke, by one table', () => {
   });
 
   test('the chain names a body that is no envelope, when its token claims the session', async () => {
-    const [rest = assert.fail()] = doors;
+    const [rest = assert.fail()] = clients;
     const agent = await new Agent(at.start()).attest(rest);
     const { payload, ...envelope } = agent.call(1, 'fs.read', READ);
     const bodies = [

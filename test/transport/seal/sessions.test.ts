@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { compactVerify, importJWK } from 'jose';
 import { z } from 'zod';
 import { AuditExport, recordHash } from '../../../manifests/audit/record.ts';
-import { type Door, grpcDoor, restDoor } from '../../product/seal/transports.ts';
+import { grpcClient, restClient, type SealClient } from '../../product/seal/transports.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { namedUsers } from '../rest/rest-server.ts';
 import { Agent, bearer } from './agent.ts';
@@ -22,25 +22,26 @@ const READ = { path: '/workspace/a.txt' };
 
 describe('calls of a session', () => {
   let at: SealServer;
-  let doors: readonly Door[];
+  let clients: readonly SealClient[];
   before(async () => {
     at = await sealServer();
-    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
+    clients = [restClient(at.restUrl), grpcClient(at.grpcAddress)];
   });
   after(async () => {
-    for (const door of doors) door[Symbol.dispose]();
+    for (const client of clients) client[Symbol.dispose]();
     await at[Symbol.asyncDispose]();
   });
 
   test('the same envelope again is answered from the record, over either transport, and the tool runs once', async () => {
     let n = 0;
     at.told.answer = async () => said(`run ${++n}`);
-    for (const [first, second] of [doors, doors.toReversed()]) {
+    for (const [first, second] of [clients, clients.toReversed()]) {
       const agent = await new Agent(at.start()).attest(first ?? assert.fail());
       at.runs.length = 0;
       n = 0;
       const envelope = agent.call(1, 'fs.write', { ...READ, content: 'x' });
-      for (const door of [first, second, first]) assert.equal((await door?.invoke(envelope))?.result?.text, 'run 1');
+      for (const client of [first, second, first])
+        assert.equal((await client?.invoke(envelope))?.result?.text, 'run 1');
       assert.equal(at.runs.length, 1);
     }
   });
@@ -51,11 +52,11 @@ describe('calls of a session', () => {
       await release.promise;
       return said('slow');
     };
-    const [door = assert.fail()] = doors;
-    const agent = await new Agent(at.start()).attest(door);
+    const [client = assert.fail()] = clients;
+    const agent = await new Agent(at.start()).attest(client);
     at.runs.length = 0;
     const envelope = agent.call(1, 'fs.read', READ);
-    const answers = Array.from({ length: 10 }, (_, n) => (doors[n % 2] ?? door).invoke(envelope));
+    const answers = Array.from({ length: 10 }, (_, n) => (clients[n % 2] ?? client).invoke(envelope));
     await waitUntil('the tool runs', () => at.runs.length > 0);
     release.resolve();
     for (const { result } of await Promise.all(answers)) assert.equal(result?.text, 'slow');
@@ -68,8 +69,8 @@ describe('calls of a session', () => {
       await release.promise;
       return said('after all');
     };
-    const [door = assert.fail()] = doors;
-    const agent = await new Agent(at.start()).attest(door);
+    const [client = assert.fail()] = clients;
+    const agent = await new Agent(at.start()).attest(client);
     at.runs.length = 0;
     const { payload, ...envelope } = agent.call(1, 'fs.read', READ);
     const leaving = new AbortController();
@@ -83,13 +84,13 @@ describe('calls of a session', () => {
     leaving.abort();
     await assert.rejects(left);
     release.resolve();
-    assert.equal((await door.invoke({ ...envelope, payload })).result?.text, 'after all');
+    assert.equal((await client.invoke({ ...envelope, payload })).result?.text, 'after all');
     assert.equal(at.runs.length, 1);
   });
 
   test('a payload that is an object is signed in its canonical form', async () => {
-    const [door = assert.fail()] = doors;
-    const agent = await new Agent(at.start()).attest(door);
+    const [client = assert.fail()] = clients;
+    const agent = await new Agent(at.start()).attest(client);
     at.told.answer = async () => said('read');
     const canonical =
       '{"id":1,"jsonrpc":"2.0","method":"tools/call","params":{"arguments":{"path":"/workspace/ä"},"name":"fs.read"}}';
@@ -129,14 +130,14 @@ describe('calls of a session', () => {
   });
 
   test('a revoked session accepts no further call, at once', async () => {
-    for (const door of doors) {
-      const agent = await new Agent(at.start()).attest(door);
+    for (const client of clients) {
+      const agent = await new Agent(at.start()).attest(client);
       const revoked = await fetch(`${at.restUrl}/v1/seal/sessions/${agent.sessionId}/revoke`, { method: 'POST' });
       assert.deepEqual(await revoked.json(), { session_id: agent.sessionId, status: 'revoked' });
-      const answer = await door.invoke(agent.call(1, 'fs.read', READ));
+      const answer = await client.invoke(agent.call(1, 'fs.read', READ));
       assert.deepEqual(
         [answer.status, answer.reason],
-        [door.name === 'REST' ? 403 : 'PERMISSION_DENIED', 'SessionInactive'],
+        [client.name === 'REST' ? 403 : 'PERMISSION_DENIED', 'SessionInactive'],
       );
     }
   });
@@ -144,10 +145,10 @@ describe('calls of a session', () => {
   test('an execution that ends stops the calls of its sessions', async () => {
     at.told.answer = (_run, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    for (const door of doors) {
-      const agent = await new Agent(at.start()).attest(door);
+    for (const client of clients) {
+      const agent = await new Agent(at.start()).attest(client);
       at.runs.length = 0;
-      const answer = door.invoke(agent.call(1, 'cmd.run', { command: 'git', args: ['status'] }));
+      const answer = client.invoke(agent.call(1, 'cmd.run', { command: 'git', args: ['status'] }));
       await waitUntil('the command runs', () => at.runs.length > 0);
       const address = `tool-session/${agent.running.tenant}/${agent.sessionId}` as const;
       await at.kernel.runtime.client.tell(address, 'Close', { reason: 'the execution is cancelled' });
@@ -166,10 +167,10 @@ describe('calls of a session', () => {
   };
 
   test('the chain is exported whole, live and after the archive took it, with a head that the node signed', async () => {
-    const [door = assert.fail()] = doors;
+    const [client = assert.fail()] = clients;
     at.told.answer = async () => said('read');
-    const agent = await new Agent(at.start()).attest(door);
-    await door.invoke(agent.call(1, 'fs.read', READ));
+    const agent = await new Agent(at.start()).attest(client);
+    await client.invoke(agent.call(1, 'fs.read', READ));
     const path = `/v1/seal/sessions/${agent.sessionId}/audit`;
     const live = AuditExport.parse((await get(path)).body);
     assert.deepEqual([live.session_id, live.tenant, live.records.length], [agent.sessionId, 'svc-system', 3]);
@@ -191,8 +192,8 @@ describe('calls of a session', () => {
 
   test('sessions are listed by execution, shown, and unknown ones are 404', async () => {
     const running = at.start();
-    const [door = assert.fail()] = doors;
-    const agent = await new Agent(running).attest(door);
+    const [client = assert.fail()] = clients;
+    const agent = await new Agent(running).attest(client);
     const listed = await waitUntil('the list shows it', async () => {
       const { body } = await get(`/v1/seal/sessions?execution_id=${running.executionId.toUpperCase()}`);
       return body.count === 1 ? body.sessions?.[0] : undefined;
@@ -208,8 +209,8 @@ describe('calls of a session', () => {
   });
 
   test('an agent lists its tools by its own token', async () => {
-    const [door = assert.fail()] = doors;
-    const agent = await new Agent(at.start()).attest(door);
+    const [client = assert.fail()] = clients;
+    const agent = await new Agent(at.start()).attest(client);
     const { body } = await get('/v1/seal/tools', { authorization: `Bearer ${agent.token}` });
     assert.equal(body.tool, 'svc.tools.list');
     assert.equal(body.total, 5);
@@ -232,45 +233,45 @@ describe('calls of a session', () => {
 
 describe('behind an identity provider', () => {
   let at: SealServer;
-  let doors: readonly Door[];
+  let clients: readonly SealClient[];
   before(async () => {
     at = await sealServer({ authenticator: namedUsers });
-    doors = [restDoor(at.restUrl), grpcDoor(at.grpcAddress)];
+    clients = [restClient(at.restUrl), grpcClient(at.grpcAddress)];
   });
   after(async () => {
-    for (const door of doors) door[Symbol.dispose]();
+    for (const client of clients) client[Symbol.dispose]();
     await at[Symbol.asyncDispose]();
   });
 
   test('attest and invoke need the bearer and a role that may run', async () => {
-    for (const door of doors) {
-      const rest = door.name === 'REST';
-      const agent = await new Agent(at.start('running', 'alice')).attest(door, bearer('alice'));
+    for (const client of clients) {
+      const rest = client.name === 'REST';
+      const agent = await new Agent(at.start('running', 'alice')).attest(client, bearer('alice'));
       const envelope = agent.call(1, 'fs.read', READ);
-      assert.equal((await door.invoke(envelope)).status, rest ? 401 : 'UNAUTHENTICATED');
-      assert.equal((await door.invoke(envelope, bearer('reader'))).status, rest ? 403 : 'PERMISSION_DENIED');
-      assert.equal((await door.attest(agent)).status, rest ? 401 : 'UNAUTHENTICATED');
-      assert.equal((await door.attest(agent, {}, bearer('reader'))).status, rest ? 403 : 'PERMISSION_DENIED');
-      assert.equal((await door.invoke(envelope, bearer('alice'))).status, rest ? 200 : 'OK');
+      assert.equal((await client.invoke(envelope)).status, rest ? 401 : 'UNAUTHENTICATED');
+      assert.equal((await client.invoke(envelope, bearer('reader'))).status, rest ? 403 : 'PERMISSION_DENIED');
+      assert.equal((await client.attest(agent)).status, rest ? 401 : 'UNAUTHENTICATED');
+      assert.equal((await client.attest(agent, {}, bearer('reader'))).status, rest ? 403 : 'PERMISSION_DENIED');
+      assert.equal((await client.invoke(envelope, bearer('alice'))).status, rest ? 200 : 'OK');
     }
   });
 
   test('a bearer of another tenant reaches no session, and none of its executions', async () => {
-    for (const door of doors) {
-      const rest = door.name === 'REST';
-      const agent = await new Agent(at.start('running', 'alice')).attest(door, bearer('alice'));
+    for (const client of clients) {
+      const rest = client.name === 'REST';
+      const agent = await new Agent(at.start('running', 'alice')).attest(client, bearer('alice'));
       at.runs.length = 0;
-      const answer = await door.invoke(agent.call(1, 'fs.read', READ), bearer('bob'));
+      const answer = await client.invoke(agent.call(1, 'fs.read', READ), bearer('bob'));
       assert.deepEqual([answer.status, answer.reason], [rest ? 403 : 'PERMISSION_DENIED', 'SessionInactive']);
       assert.equal(at.runs.length, 0);
-      const attested = await door.attest(agent, {}, bearer('bob'));
+      const attested = await client.attest(agent, {}, bearer('bob'));
       assert.equal(attested.status, rest ? 404 : 'NOT_FOUND');
     }
   });
 
   test('sessions are seen by their tenant, and ended by those who may write', async () => {
-    const [door = assert.fail()] = doors;
-    const agent = await new Agent(at.start('running', 'alice')).attest(door, bearer('alice'));
+    const [client = assert.fail()] = clients;
+    const agent = await new Agent(at.start('running', 'alice')).attest(client, bearer('alice'));
     const call = async (user: string, method: string, rest: string) => {
       const headers = { authorization: `Bearer ${user}` };
       return (await fetch(`${at.restUrl}/v1/seal/sessions/${agent.sessionId}${rest}`, { method, headers })).status;

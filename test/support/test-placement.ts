@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Placement } from '../../runtime/locator.ts';
 
 /** A placement that a test sets; `ring` notifies the listeners of a change. */
-export function toldPlacement(assign: Placement['assign']) {
+export function testPlacement(assign: Placement['assign']) {
   const wakes = new Set<() => void>();
   const placement: Placement = {
     incarnation: randomUUID(),
