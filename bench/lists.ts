@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { freePort } from '../test/support/free-port.ts';
-import { waitUntil } from '../test/support/wait-until.ts';
+import { ServerProcess } from '../test/support/server-process.ts';
 import { programAt } from './management/stores.ts';
 import { debianPrograms, startPostgres } from './workflows/postgres-server.ts';
 
@@ -176,33 +176,15 @@ async function startFerret(program: string, postgresUrl: string) {
     ...{ FERRETDB_LISTEN_ADDR: `127.0.0.1:${port}`, FERRETDB_DEBUG_ADDR: '-', FERRETDB_STATE_DIR: '-' },
     ...{ FERRETDB_POSTGRESQL_URL: postgresUrl, FERRETDB_AUTH: 'false' },
   };
-  const child = spawn(program, [], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let log = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    log = (log + chunk.toString()).slice(-LOG_SHOWN);
-  });
+  const server = new ServerProcess('FerretDB', program, [], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
-  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  const stop = async (): Promise<void> => {
-    if (hasEnded()) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
-  };
-  const answers = async (): Promise<boolean> => {
-    if (hasEnded()) throw new Error(`FerretDB ended with ${child.exitCode ?? child.signalCode}: ${log}`);
-    return programAt(uri).then(
+  const answers = (): Promise<boolean> =>
+    programAt(uri).then(
       () => true,
       () => false,
     );
-  };
-  try {
-    await waitUntil('FerretDB to answer', answers, START_WITHIN_MS);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { uri, stop };
+  await server.serves(answers, START_WITHIN_MS);
+  return { uri, stop: () => server.end() };
 }
 
 /** Output of a program that failed, else why it could not be run. */

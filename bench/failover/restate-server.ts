@@ -1,10 +1,9 @@
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import type { StdioOptions } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freeRedisPort as freePort } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { ServerProcess } from '../../test/support/server-process.ts';
 
 export interface RestateServer {
   /** Base URL where workflows are called. */
@@ -39,33 +38,21 @@ export async function startRestateServer(binary: string, settings: NodeJS.Proces
   await writeFile(resolver, 'nameserver 127.0.0.1\n');
   const command = [resolver, binary, '--no-logo', '--base-dir', directory];
   const stdio: StdioOptions = ['ignore', 'ignore', 'inherit'];
-  const child = spawn('unshare', ['--map-root-user', '--mount', 'sh', '-c', ISOLATED, ...command], { env, stdio });
-  const reap = (): void => {
-    child.kill('SIGKILL');
-  };
-  process.once('exit', reap);
+  const args = ['--map-root-user', '--mount', 'sh', '-c', ISOLATED, ...command];
+  const server = new ServerProcess('Restate', 'unshare', args, { env, stdio });
   const stop = async (): Promise<void> => {
-    await end(child);
-    process.off('exit', reap);
+    await server.end();
     await rm(directory, { recursive: true, force: true });
   };
   const urls = { ingress: `http://127.0.0.1:${ingress}`, admin: `http://127.0.0.1:${admin}` };
+  const health = [`${urls.admin}/health`, `${urls.ingress}/restate/health`];
   try {
-    const health = [`${urls.admin}/health`, `${urls.ingress}/restate/health`];
-    await waitUntil('Restate to be healthy', async () => (await Promise.all(health.map(answers))).every(Boolean));
+    await server.serves(async () => (await Promise.all(health.map(answers))).every(Boolean));
   } catch (error) {
     await stop();
     throw error;
   }
   return { ...urls, stop };
-}
-
-/** SIGKILL is enough, since its data is removed. */
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGKILL');
-  await ended;
 }
 
 function answers(url: string): Promise<boolean> {

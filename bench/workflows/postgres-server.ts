@@ -1,12 +1,11 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, execFileSync, type SpawnOptions } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freeRedisPort as freePort } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { ServerProcess } from '../../test/support/server-process.ts';
 
 const run = promisify(execFile);
 const DEBIAN = '/usr/lib/postgresql';
@@ -39,34 +38,21 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const own = ['listen_addresses=127.0.0.1', `unix_socket_directories=${directory}`, 'max_connections=200'];
   const settings = [...own, ...(options.settings ?? [])];
   const args = ['-D', data, '-p', `${port}`, ...settings.flatMap((setting) => ['-c', setting])];
-  const child = spawn(join(programs, 'postgres'), args, { ...owner, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
-  let log = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    log = (log + chunk.toString()).slice(-2_000);
-  });
-  const reap = (): void => {
-    child.kill('SIGKILL');
-  };
-  process.once('exit', reap);
+  const spawned = { ...owner, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] } satisfies SpawnOptions;
+  const server = new ServerProcess('PostgreSQL', join(programs, 'postgres'), args, spawned);
   const stop = async (): Promise<void> => {
-    process.off('exit', reap);
-    if (child.exitCode === null && child.signalCode === null) {
-      const ended = once(child, 'exit');
-      // Immediate shutdown: its children end too, and its data is removed.
-      child.kill('SIGQUIT');
-      await ended;
-    }
+    // Immediate shutdown: its children end too, and its data is removed.
+    await server.end('SIGQUIT');
     await rm(directory, { recursive: true, force: true });
   };
   const ready = ['-h', '127.0.0.1', '-p', `${port}`, '-U', 'bench', '-d', 'postgres'];
   try {
-    await waitUntil('PostgreSQL to answer', async () => {
-      if (child.exitCode !== null) throw new Error(`PostgreSQL ended with ${child.exitCode}: ${log}`);
-      return run(join(programs, 'pg_isready'), ready).then(
+    await server.serves(() =>
+      run(join(programs, 'pg_isready'), ready).then(
         () => true,
         () => false,
-      );
-    });
+      ),
+    );
   } catch (error) {
     await stop();
     throw error;

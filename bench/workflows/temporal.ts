@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freeRedisPort as freePort } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { isListening, ServerProcess } from '../../test/support/server-process.ts';
 import type { LoadPlan, Measured } from '../load.ts';
 import { type RoleProcess, startRole } from '../role.ts';
 import type { WorkflowPeer } from './peer.ts';
@@ -42,39 +39,16 @@ async function startServer(cli: string) {
   const limits = LIMITS.flatMap((limit) => ['--dynamic-config-value', limit]);
   const args = ['server', 'start-dev', ...places, '--db-filename', join(directory, 'db'), ...limits];
   const env = { PATH: process.env.PATH, HOME: directory, DO_NOT_TRACK: '1', TEMPORAL_CLI_DISABLE_UPDATE_CHECK: '1' };
-  const child = spawn(cli, [...args, '--log-level', 'never'], { env, stdio: 'ignore' });
-  const reap = (): void => {
-    child.kill('SIGKILL');
-  };
-  process.once('exit', reap);
+  const server = new ServerProcess('Temporal', cli, [...args, '--log-level', 'never'], { env, stdio: 'ignore' });
   const stop = async (): Promise<void> => {
-    process.off('exit', reap);
-    if (child.exitCode === null && child.signalCode === null) {
-      const ended = once(child, 'exit');
-      child.kill('SIGKILL');
-      await ended;
-    }
+    await server.end();
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await waitUntil('Temporal to listen', async () => {
-      if (child.exitCode !== null) throw new Error(`Temporal's server ended with ${child.exitCode}`);
-      return listens(port);
-    });
+    await server.serves(() => isListening(port));
   } catch (error) {
     await stop();
     throw error;
   }
   return { address: `127.0.0.1:${port}`, stop };
-}
-
-function listens(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

@@ -1,14 +1,12 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.ts';
+import { isListening, ServerProcess } from './server-process.ts';
 
 const run = promisify(execFile);
 const SOURCE = join(import.meta.dirname, 'ferretdb');
@@ -62,22 +60,17 @@ export async function startMongo(): Promise<TestMongo> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-ferretdb-'));
   const port = await freePort();
   let server = await launch(program, port, directory);
-  const kill = async () => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    server.kill('SIGKILL');
-    await once(server, 'exit');
-  };
   return {
     uri: `mongodb://127.0.0.1:${port}/?directConnection=true`,
     external: false,
     directory,
-    kill,
+    kill: () => server.end(),
     async restart() {
-      await kill();
+      await server.end();
       server = await launch(program, port, directory);
     },
     async stop() {
-      await kill();
+      await server.end();
       await rm(directory, { recursive: true, force: true });
     },
   };
@@ -106,32 +99,12 @@ async function build(): Promise<string> {
 }
 
 /** The server ends with this process, since it watches the pipe on its standard input. */
-async function launch(program: string, port: number, directory: string): Promise<ChildProcess> {
-  const server = spawn(program, [`127.0.0.1:${port}`, directory], {
+async function launch(program: string, port: number, directory: string): Promise<ServerProcess> {
+  const server = new ServerProcess('FerretDB', program, [`127.0.0.1:${port}`, directory], {
     // Of its small heap every fifth of its processor time would go to collecting garbage.
     env: { ...process.env, GOGC: '400' },
     stdio: ['pipe', 'ignore', 'pipe'],
   });
-  let log = '';
-  server.stderr?.on('data', (chunk: Buffer) => {
-    log = (log + chunk.toString()).slice(-4_000);
-  });
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  while (!(await accepts(port))) {
-    if (server.exitCode !== null) throw new Error(`FerretDB ended with ${server.exitCode}: ${log}`);
-    if (Date.now() > deadline) throw new Error(`FerretDB did not listen within ${START_TIMEOUT_MS} ms: ${log}`);
-    await pause(20);
-  }
+  await server.serves(() => isListening(port), START_TIMEOUT_MS);
   return server;
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { type RedisServer, startRedis } from './redis.ts';
+import { ServerProcess } from './server-process.ts';
 import { waitUntil } from './wait-until.ts';
 
 export interface RedisSentinelServers {
@@ -38,16 +37,9 @@ export async function startRedisSentinel({
     'sentinel failover-timeout main 3000',
   ];
   await writeFile(file, `${settings.join('\n')}\n`);
-  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  const reap = (): void => {
-    child.kill('SIGKILL');
-  };
-  process.once('exit', reap);
+  const sentinel = new ServerProcess('the Sentinel', 'redis-server', [file, '--sentinel']);
   const stop = async (): Promise<void> => {
-    process.off('exit', reap);
-    const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : null;
-    child.kill('SIGKILL');
-    await ended;
+    await sentinel.end();
     await Promise.all([master.stop(), replica.stop()]);
     await rm(directory, { recursive: true, force: true });
   };

@@ -1,11 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
-import { waitUntil } from './wait-until.ts';
+import { ServerProcess } from './server-process.ts';
 
 /** A redis-server of the test's own: private directory, free port, loopback only. */
 export interface RedisServer {
@@ -63,28 +62,22 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   const port = options.port ?? (await freePort());
   const directory = await mkdtemp(join(tmpdir(), 'svc-redis-'));
   const args = serverArgs(port, directory, options);
-  let child = await launch(args, port);
-  const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    await ended;
-  };
+  let server = await launch(args, port);
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     directory,
     get pid() {
-      return child.pid ?? 0;
+      return server.pid;
     },
     async stop() {
-      await end('SIGTERM');
+      await server.end('SIGTERM');
       await rm(directory, { recursive: true, force: true });
     },
-    kill: () => end('SIGKILL'),
+    kill: () => server.end(),
     async restart() {
-      await end('SIGKILL');
-      child = await launch(args, port);
+      await server.end();
+      server = await launch(args, port);
     },
   };
 }
@@ -95,23 +88,10 @@ function serverArgs(port: number, directory: string, options: RedisServerOptions
   return [...fixed, ...durable, '--loglevel', 'warning', ...(options.args ?? [])];
 }
 
-async function launch(args: readonly string[], port: number): Promise<ReturnType<typeof spawn>> {
-  const child = spawn('redis-server', [...args], { stdio: 'ignore' });
-  // A test process that ends early takes its servers with it.
-  const reap = (): void => {
-    child.kill('SIGKILL');
-  };
-  process.once('exit', reap);
-  child.once('exit', () => process.off('exit', reap));
-  await reachable(port, () => child.exitCode);
-  return child;
-}
-
-async function reachable(port: number, exitCode: () => number | null): Promise<void> {
-  await waitUntil(`redis-server on port ${port} to answer PING`, () => {
-    if (exitCode() !== null) throw new Error(`redis-server on port ${port} ended with code ${exitCode()}`);
-    return answersPing(port);
-  });
+async function launch(args: readonly string[], port: number): Promise<ServerProcess> {
+  const server = new ServerProcess(`redis-server on port ${port}`, 'redis-server', args);
+  await server.serves(() => answersPing(port));
+  return server;
 }
 
 async function answersPing(port: number): Promise<boolean> {

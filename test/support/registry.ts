@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { NEEDS_PODMAN } from './podman.ts';
-import { waitUntil } from './wait-until.ts';
+import { ServerProcess } from './server-process.ts';
 
 export const REGISTRY_USER = 'svc';
 export const REGISTRY_PASSWORD = 'hunter2-registry';
@@ -37,18 +35,13 @@ export async function startRegistry(): Promise<TestRegistry> {
   const storage = `storage: {filesystem: {rootdirectory: ${at('data')}}}`;
   const auth = `auth: {htpasswd: {realm: svc, path: ${at('htpasswd')}}}`;
   await writeFile(at('config.yml'), `version: 0.1\n${storage}\n${auth}\nhttp: {addr: '${host}'}\n`);
-  const child = spawn('docker-registry', ['serve', at('config.yml')], { stdio: 'ignore' });
-  const exited = once(child, 'exit');
-  await waitUntil('the registry to ask who is there', async () => {
-    if (child.exitCode !== null) throw new Error(`docker-registry ended with code ${child.exitCode}`);
-    const answer = await fetch(`http://${host}/v2/`).catch(() => null);
-    return answer?.status === 401;
-  });
+  const server = new ServerProcess('docker-registry', 'docker-registry', ['serve', at('config.yml')]);
+  // It asks for credentials.
+  await server.serves(async () => (await fetch(`http://${host}/v2/`).catch(() => null))?.status === 401);
   return {
     host,
     async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await exited;
+      await server.end();
       await rm(directory, { recursive: true, force: true });
     },
   };
