@@ -108,15 +108,7 @@ async function follow(
   flags: Flags,
   sizes: { readonly followers: number; readonly executions: number },
 ) {
-  const { node, url } = await install(opened, flags);
-  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-  opened.defer(async () => agent.destroy());
-  const call = (tool: string, args: object): Promise<Result> => callTool(url, agent, tool, args);
-  const { agent_id } = await call('svc.agent.create', { manifest_yaml: AGENT });
-  const executions: unknown[] = [];
-  for (let at = 0; at < sizes.executions; at += 1) {
-    executions.push((await call('svc.task.execute', { agent_id, intent: 'sleep' })).execution_id);
-  }
+  const { node, url, agent, call, executions } = await installSleepers(opened, flags, sizes.executions);
   const cpuBefore = await calmCpu(node.pid);
   const memoryBefore = await memoryMb(node.pid);
   const since = performance.now();
@@ -186,15 +178,7 @@ async function measure(
   flags: Flags,
   sizes: { readonly waiters: number; readonly executions: number },
 ): Promise<Figures> {
-  const { node, url } = await install(opened, flags);
-  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-  opened.defer(async () => agent.destroy());
-  const call = (tool: string, args: object): Promise<Result> => callTool(url, agent, tool, args);
-  const { agent_id } = await call('svc.agent.create', { manifest_yaml: AGENT });
-  const executions: unknown[] = [];
-  for (let at = 0; at < sizes.executions; at += 1) {
-    executions.push((await call('svc.task.execute', { agent_id, intent: 'sleep' })).execution_id);
-  }
+  const { node, call, executions } = await installSleepers(opened, flags, sizes.executions);
   const cpuBefore = await calmCpu(node.pid);
   const memoryBefore = await memoryMb(node.pid);
   const heapBefore = await heapMb(node);
@@ -229,6 +213,20 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   const since = performance.now();
   await work();
   return performance.now() - since;
+}
+
+/** A node with this many executions that sleep, and a client of its tools. */
+async function installSleepers(opened: AsyncDisposableStack, flags: Flags, count: number) {
+  const { node, url } = await install(opened, flags);
+  const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+  opened.defer(async () => agent.destroy());
+  const call = (tool: string, args: object): Promise<Result> => callTool(url, agent, tool, args);
+  const { agent_id } = await call('svc.agent.create', { manifest_yaml: AGENT });
+  const executions: unknown[] = [];
+  for (let at = 0; at < count; at += 1) {
+    executions.push((await call('svc.task.execute', { agent_id, intent: 'sleep' })).execution_id);
+  }
+  return { node, url, agent, call, executions };
 }
 
 async function install(opened: AsyncDisposableStack, flags: Flags): Promise<{ node: Node; url: string }> {

@@ -39,7 +39,6 @@ export interface PointOutcome {
  */
 export class AwaitPoints {
   readonly #sites: string[] = [];
-  readonly #reached = new Set<number>();
   readonly #unhandled: unknown[] = [];
   #plan: Plan | null = null;
   #count = 0;
@@ -59,11 +58,6 @@ export class AwaitPoints {
     process.on('unhandledRejection', (reason) => points.#unhandled.push(reason));
     process.on('uncaughtException', (error) => points.#unhandled.push(error));
     return points;
-  }
-
-  /** Awaits of a folder that no run of this process has come to, as `file:line`. */
-  unreached(folder: string): readonly string[] {
-    return this.#sites.filter((site, index) => site.startsWith(folder) && !this.#reached.has(index));
   }
 
   /** Runs once, disturbed at the await of that number, and waits for its end. */
@@ -89,7 +83,6 @@ export class AwaitPoints {
   }
 
   async #point(site: number, value: unknown): Promise<unknown> {
-    this.#reached.add(site);
     this.#count += 1;
     const plan = this.#plan;
     if (plan === null || this.#count !== plan.at) return value;

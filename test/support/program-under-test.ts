@@ -19,11 +19,12 @@ export interface ProgramsUnderTest {
   run(
     input: Partial<z.input<typeof ProgramInput>> & { readonly path: string },
     options?: { readonly signal?: AbortSignal; readonly tenant?: string; readonly progress?: (value: Json) => boolean },
-  ): Promise<z.output<typeof Result>>;
+  ): Promise<z.output<typeof ProgramResult>>;
   close(): Promise<void>;
 }
 
-const Result = z.strictObject({
+/** Result of a program, written by hand from the documentation. */
+export const ProgramResult = z.strictObject({
   exit_code: z.number().int(),
   signal: z.string().optional(),
   stdout: z.string(),
@@ -76,7 +77,7 @@ export async function programsUnderTest(options: Partial<ProgramEffectOptions> =
         signal: signal ?? new AbortController().signal,
         progress: async (value) => progress?.(value) ?? true,
       });
-      return Result.parse(await effect.run(input, context));
+      return ProgramResult.parse(await effect.run(input, context));
     },
     close: () => rm(directory, { recursive: true, force: true }),
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { createAgentContainerEffect } from '../../../effects/agents/container-effect.ts';
 import { AgentContainerInput } from '../../../effects/agents/input.ts';
 import type { AgentContainerParts } from '../../../effects/agents/plan-container.ts';
@@ -14,23 +14,11 @@ import type { DispatchApi } from '../../../usecases/gateway.ts';
 import { effectContext } from '../../support/effect-context.ts';
 import { BUSYBOX } from '../../support/podman.ts';
 import { type PodmanUnderTest, podmanUnderTest, TENANT } from '../../support/podman-containers.ts';
+import { ProgramResult } from '../../support/program-under-test.ts';
 
 export const EXECUTION = 'e1';
 export const AGENT = 'a1';
 export const TOKEN = 'capability-token-of-e1';
-
-export const Result = z.strictObject({
-  exit_code: z.number().int(),
-  signal: z.string().optional(),
-  stdout: z.string(),
-  stderr: z.string(),
-  duration_ms: z.number(),
-  stdout_truncated: z.boolean(),
-  stderr_truncated: z.boolean(),
-  timed_out: z.boolean(),
-  stopped_by: z.string().optional(),
-});
-export type Result = z.output<typeof Result>;
 
 type Answer = Awaited<ReturnType<DispatchApi['generate']>>;
 
@@ -109,7 +97,7 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
     },
     ...told,
   });
-  const result = Result.parse(await createAgentContainerEffect(parts).run(input, context));
+  const result = ProgramResult.parse(await createAgentContainerEffect(parts).run(input, context));
   return { result, progress };
 }
 
