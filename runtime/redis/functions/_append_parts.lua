@@ -5,8 +5,9 @@
 -- `p` in a log that partitions share: the partition of each, `,`-separated.
 -- Messages that carry no address are from timers, effects or other actors; those are not counted against the bound.
 
--- Entries read in one step, and bytes after which no further step is made.
-local STEP, MOST_BYTES = 64, 4194304
+-- Entries read in the first step and in later ones, and bytes after which no further step is made. A pack has up to 256 messages, so
+-- the first few often hold all that is asked for.
+local FIRST_STEP, STEP, MOST_BYTES = 4, 64, 4194304
 
 local function add_entry(mail, seq, at, body, target, partition)
   local fields = { 'a', at, 'b', body }
@@ -63,9 +64,9 @@ end
 -- Calls `visit` with each entry after `after`, oldest first, up to the one with `last` (nil: to the end), until it returns
 -- true. The first entry may begin at or before `after`, because a reader can stop inside a pack.
 local function each_entry(mail, after, last, visit)
-  local from, stop = after + 1, last and int(last) or '+'
+  local from, stop, step = after + 1, last and int(last) or '+', FIRST_STEP
   while true do
-    local rows = redis.call('XRANGE', mail, int(from), stop, 'COUNT', STEP)
+    local rows = redis.call('XRANGE', mail, int(from), stop, 'COUNT', step)
     if from == after + 1 and (not rows[1] or number_of(rows[1]) ~= from) then
       local around = pack_around(mail, after)
       if around and visit(around) then return end
@@ -73,8 +74,8 @@ local function each_entry(mail, after, last, visit)
     for i = 1, #rows do
       if visit(rows[i]) then return end
     end
-    if #rows < STEP then return end
-    from = number_of(rows[#rows]) + 1
+    if #rows < step then return end
+    from, step = number_of(rows[#rows]) + 1, STEP
   end
 end
 
