@@ -253,15 +253,20 @@ export async function hasSlotTags(connection: Cluster, keys: Keys): Promise<bool
  * longer shares refuses the messages, and says which log takes them or that it does not know.
  */
 export class Routes {
-  readonly #shared = new Map<Partition, SharedLog>();
+  readonly #shared = new Map<Partition, { readonly log: SharedLog; readonly life: string }>();
 
   of(partition: Partition): Log {
-    return this.#shared.get(partition) ?? partition;
+    return this.#shared.get(partition)?.log ?? partition;
   }
 
-  /** Notes that the partition shares that log. */
-  learn(partition: Partition, log: SharedLog): void {
-    this.#shared.set(partition, log);
+  /** Life of the server that named the log of the partition; '' while none did. */
+  lifeOf(partition: Partition): string {
+    return this.#shared.get(partition)?.life ?? '';
+  }
+
+  /** Notes that the partition shares that log, as the server said in this life. A later life may have lost that. */
+  learn(partition: Partition, log: SharedLog, life: string): void {
+    this.#shared.set(partition, { log, life });
   }
 
   /** Removes a closed log: its partitions know where their messages go. */

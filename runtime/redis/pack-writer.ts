@@ -5,7 +5,7 @@ import { type SvcError, toSvcError } from '../errors.ts';
 import type { Delivery } from '../message.ts';
 import type { FcallBatcher } from './fcall-batcher.ts';
 import type { Keys, Routes } from './keys.ts';
-import { integer, list } from './replies.ts';
+import { integer, list, text } from './replies.ts';
 import type { ServerTimes } from './wake-ups.ts';
 
 /** Limits of a pack. It goes through Redis as one text, and a larger one would take too long. */
@@ -29,6 +29,8 @@ interface Waiting {
 
 interface Pack {
   readonly waiting: Waiting[];
+  /** Life of the server that named the log for all of these partitions; '' for a partition's own log. */
+  readonly life: string;
   characters: number;
   writer: string;
   number: number;
@@ -105,16 +107,18 @@ export class PackWriter {
   }
 
   #add(waiting: Waiting): void {
-    const line = this.#lineOf(this.#parts.routes.of(waiting.partition));
+    const { routes } = this.#parts;
+    const line = this.#lineOf(routes.of(waiting.partition));
+    const life = routes.lifeOf(waiting.partition);
     const { length } = waiting.delivery.body;
     const { open } = line;
     const fits = open !== null && open.waiting.length < MOST_MESSAGES && open.characters + length <= MOST_CHARACTERS;
-    if (fits) {
+    if (fits && open.life === life) {
       open.waiting.push(waiting);
       open.characters += length;
       return;
     }
-    const pack: Pack = { waiting: [waiting], characters: length, writer: '', number: 0 };
+    const pack: Pack = { waiting: [waiting], life, characters: length, writer: '', number: 0 };
     line.open = pack;
     this.#send(line, pack);
   }
@@ -140,6 +144,7 @@ export class PackWriter {
         const partitions = isShared ? pack.waiting.map(({ partition }) => partition).join(',') : '';
         keys.push(meta, mail, depths, isShared ? meta : held);
         args.push(pack.writer, pack.number, sentAt, bound, pack.waiting.length, lengths, targets, bodies, partitions);
+        args.push(pack.life);
       })
       .then(
         (reply) => this.#answered(line, pack, reply),
@@ -149,10 +154,10 @@ export class PackWriter {
 
   #answered(line: Line, pack: Pack, reply: unknown): void {
     if (this.#doubtful.size + this.#written.size > 0) this.#forgetOld();
-    const [answer = REFUSED, now] = list(reply);
+    const [answer = REFUSED, now, life] = list(reply);
     this.#parts.times.tell(line.log, integer(now));
     if (typeof answer === 'string') {
-      this.#moved(line, pack, answer);
+      this.#moved(line, pack, answer, text(life));
       return;
     }
     const first = integer(answer);
@@ -169,12 +174,12 @@ export class PackWriter {
    * Handles a pack that was not and will not be written: its messages go to the log `to`, or to the log that their
    * partitions name.
    */
-  #moved(line: Line, pack: Pack, to: string): void {
+  #moved(line: Line, pack: Pack, to: string, life: string): void {
     const { routes } = this.#parts;
     if (line.writer === pack.writer) renew(line);
     if (isSharedLog(line.log)) this.#lines.delete(line.log);
     for (const one of pack.waiting) {
-      if (to !== '' && isLog(to) && isSharedLog(to)) routes.learn(one.partition, to);
+      if (to !== '' && isLog(to) && isSharedLog(to)) routes.learn(one.partition, to, life);
       else routes.forget(one.partition);
     }
     for (const one of pack.waiting) if (one.caller !== null) this.#add(one);

@@ -48,7 +48,7 @@ export async function sharedLogHistory(driver: StoreDriver, seed: number, option
     }
     if (step === back) {
       await rollback?.goBack();
-      for (const [n, sender] of senders.entries()) await sender.startAnew(at(kept, n));
+      for (const [n, sender] of senders.entries()) sender.lose(at(kept, n));
     }
     // So few that a node can read all of them: only then its partitions share a log.
     const sending = senders.map((sender) => sender.send(random() < 0.4 ? 1 + pick(3) : 0));
@@ -80,7 +80,7 @@ class Sender {
   /** Messages that the store has to keep. */
   sent: number[] = [];
   readonly #driver: StoreDriver;
-  #store: ActorStore;
+  readonly #store: ActorStore;
   readonly #partition: Partition;
   readonly #to: Address;
   #last = 0;
@@ -106,11 +106,9 @@ class Sender {
     }
   }
 
-  /** The store lost all but the first messages; a late copy of a call may bring some of them back. The next ones come from a new process. */
-  async startAnew(kept: number): Promise<void> {
+  /** The store lost all but the first of them; a late copy of a call may bring some of these back. */
+  lose(kept: number): void {
     this.sent = this.sent.slice(0, kept);
-    // The earlier connection is subscribing again: it is closed when the history is over, by the one who opened it.
-    this.#store = await this.#driver.another();
   }
 
   async close(): Promise<void> {

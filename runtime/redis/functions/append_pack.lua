@@ -49,7 +49,8 @@ local function append_pack(keys, k, args, a, prefix, now, bells)
   local m = redis.call('HMGET', meta, 'tail', 'cursor', 'bell', 'counted', 'held', writer, 'marks_at', 'log', 'open')
   -- Also finds packs that were written before their partition began to share a log, or before the log was closed.
   local moved = m[8] and m[8] ~= '' and box_of(prefix, meta, mail, depths, m[8]).log
-  if partitions ~= '' and m[9] ~= '1' then moved = '' end
+  -- A server of another life than the one that named this log may have lost that the partitions share it: the pack would stay unread.
+  if partitions ~= '' and (m[9] ~= '1' or not is_of_this_life(args[a + 9])) then moved = '' end
   local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)
   local last, first = string.match(m[6] or '0 0 ', '^(%d+) (%w+) ')
   last = tonumber(last)
@@ -94,15 +95,18 @@ end
 
 -- KEYS  a section: meta, mail, depths, held (of a log that partitions share, which has none: meta)
 -- ARGV  a section: writer, number of the pack, store time when it was sent, bound, n, lengths, addresses,
---         bodies (_append_parts.lua), in a log that partitions share the partition of each, `,`-separated, else ''
--- returns a section: {answer, store time}; answer is the number of its first message (written now or by an earlier copy) |
+--         bodies (_append_parts.lua), in a log that partitions share the partition of each, `,`-separated, else '', and the life of
+--         the server that named this log for them, else ''
+-- returns a section: {answer, store time, server life with a text, else ''}; answer is the number of its first message (written now or
+--         by an earlier copy) |
 --         0 (written by an earlier copy, its number is not known any more) | -1 (not written, nor will a copy be) |
 --         -2 (not written: packs before it are missing) | text (not written, nor will a copy be: it goes to the log of this
 --         name, '' when that is not known)
 register('append_pack', function(keys, args)
   local now, bells, results = now_ms(), {}, {}
   for s = 1, tonumber(args[1]) do
-    results[s] = { append_pack(keys, s * 4 - 3, args, s * 9 - 6, args[2], now, bells), now }
+    local answer = append_pack(keys, s * 4 - 3, args, s * 10 - 7, args[2], now, bells)
+    results[s] = { answer, now, type(answer) == 'string' and server_life() or '' }
   end
   send_bells(args[2], bells)
   return results

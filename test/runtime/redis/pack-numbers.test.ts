@@ -24,7 +24,7 @@ async function writers(test: TestContext) {
   return {
     async append(writer: string, number: number, text: string, ageMs = 0): Promise<unknown> {
       const [lengths, targets] = [[...text].map(() => 1).join(','), [...text].map(() => to).join('\n')];
-      const pack = [writer, number, sentAt - ageMs, BOUND, text.length, lengths, targets, text, ''];
+      const pack = [writer, number, sentAt - ageMs, BOUND, text.length, lengths, targets, text, '', ''];
       const section = [meta, mail, depths, held, 1, keys.channels, ...pack];
       const answer: unknown = await admin.fcall(`${library}_append_pack`, 4, ...section);
       return Array.isArray(answer) && Array.isArray(answer[0]) ? answer[0][0] : assert.fail(String(answer));
