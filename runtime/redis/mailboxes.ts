@@ -157,9 +157,9 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   async depth(partition: Partition, address: Address): Promise<number> {
-    const { meta, mail, held } = this.#keys.of(partition);
+    const { meta, mail, depths, held } = this.#keys.of(partition);
     const reply = await this.#calls.call('depth', partition, (keys, args) => {
-      keys.push(meta, mail, held);
+      keys.push(meta, mail, depths, held);
       args.push(address);
     });
     return integer(reply);

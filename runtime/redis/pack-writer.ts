@@ -10,7 +10,7 @@ import type { ServerTimes } from './wake-ups.ts';
 
 /** Limits of a pack. It goes through Redis as one text, and a larger one would take too long. */
 const MOST_MESSAGES = 256;
-const MOST_CHARACTERS = 128 * 1024;
+const MOST_BYTES = 128 * 1024;
 /** How long an append of unknown outcome is remembered after a caller last asked for it. */
 const DOUBT_MS = 600_000;
 
@@ -31,7 +31,7 @@ interface Pack {
   readonly waiting: Waiting[];
   /** Life of the server that named the log for all of these partitions; '' for a partition's own log. */
   readonly life: string;
-  characters: number;
+  bytes: number;
   writer: string;
   number: number;
 }
@@ -110,15 +110,15 @@ export class PackWriter {
     const { routes } = this.#parts;
     const line = this.#lineOf(routes.of(waiting.partition));
     const life = routes.lifeOf(waiting.partition);
-    const { length } = waiting.delivery.body;
+    const bytes = Buffer.byteLength(waiting.delivery.body);
     const { open } = line;
-    const fits = open !== null && open.waiting.length < MOST_MESSAGES && open.characters + length <= MOST_CHARACTERS;
+    const fits = open !== null && open.waiting.length < MOST_MESSAGES && open.bytes + bytes <= MOST_BYTES;
     if (fits && open.life === life) {
       open.waiting.push(waiting);
-      open.characters += length;
+      open.bytes += bytes;
       return;
     }
-    const pack: Pack = { waiting: [waiting], life, characters: length, writer: '', number: 0 };
+    const pack: Pack = { waiting: [waiting], life, bytes, writer: '', number: 0 };
     line.open = pack;
     this.#send(line, pack);
   }

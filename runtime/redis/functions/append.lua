@@ -73,18 +73,22 @@ register('append', function(keys, args)
   return results
 end)
 
--- Counts the client messages that wait for one address.
--- KEYS  a section: meta, mail, held
+-- Counts the client messages that wait for one address. Above the bound of an actor `depths` has the counts, so at most as many
+-- client messages as that bound are read.
+-- KEYS  a section: meta, mail, depths, held
 -- ARGV  a section: address
 -- returns a section: count
 register('depth', function(keys, args)
   local results = {}
   for s = 1, tonumber(args[1]) do
-    local target, meta, mail = args[s + 2], keys[s * 3 - 2], keys[s * 3 - 1]
-    local box = box_of(args[2], meta, mail, nil, redis.call('HGET', meta, 'log'))
-    local cursor = tonumber(redis.call('HGET', box.meta, 'cursor') or 0)
-    local held = tonumber(redis.call('HGET', keys[s * 3], target) or 0)
-    results[s] = held + (count_targets(box.mail, cursor, nil, {})[target] or 0)
+    local target, k = args[s + 2], s * 4 - 3
+    local box = box_of(args[2], keys[k], keys[k + 1], keys[k + 2], redis.call('HGET', keys[k], 'log'))
+    local m = redis.call('HMGET', box.meta, 'cursor', 'counted')
+    local held = tonumber(redis.call('HGET', keys[k + 3], target) or 0)
+    local waits
+    if m[2] and m[2] ~= '' then waits = tonumber(redis.call('HGET', box.depths, target) or 0)
+    else waits = count_targets(box.mail, tonumber(m[1] or 0), nil, {})[target] or 0 end
+    results[s] = held + waits
   end
   return results
 end, { 'no-writes' })

@@ -60,12 +60,12 @@ function underTest() {
     assert.ok(call, 'a call was sent');
     return call;
   };
-  /** How many messages and characters each pack of these bodies has, in the order of their calls. */
-  const packed = async (bodies: readonly string[]): Promise<{ messages: unknown; characters: number }[]> => {
+  /** How many messages and bytes each pack of these bodies has, in the order of their calls. */
+  const packed = async (bodies: readonly string[]): Promise<{ messages: unknown; bytes: number }[]> => {
     const appended = bodies.map((body, n) => append(String(n), body));
     await settle();
     await settle();
-    const sizes = calls.map(({ args }) => ({ messages: args[4], characters: String(args[7]).length }));
+    const sizes = calls.map(({ args }) => ({ messages: args[4], bytes: Buffer.byteLength(String(args[7])) }));
     for (const [n, call] of calls.splice(0).entries()) await call.answer([n * 1_000 + 1, 1_000]);
     await Promise.all(appended);
     return sizes;
@@ -154,21 +154,26 @@ test('a message whose caller left keeps no memory of its body, and a repeat that
 test('a pack has at most 256 messages; those of the same tick beyond them go into the next one', async () => {
   const { packed } = underTest();
   assert.deepEqual(await packed(Array.from({ length: 600 }, () => 'x')), [
-    { messages: 256, characters: 256 },
-    { messages: 256, characters: 256 },
-    { messages: 88, characters: 88 },
+    { messages: 256, bytes: 256 },
+    { messages: 256, bytes: 256 },
+    { messages: 88, bytes: 88 },
   ]);
 });
 
-test('a pack ends before 128 K characters; a longer message is a pack of its own', async () => {
+test('a pack ends before 128 KiB of UTF-8; a longer message is a pack of its own', async () => {
   const { packed } = underTest();
   const [long, half, over] = [100, 64, 200].map((kilo) => 'x'.repeat(kilo * 1_024));
   assert.ok(long !== undefined && half !== undefined && over !== undefined);
   assert.deepEqual(await packed([half, half, 'x', long, half, over, 'x']), [
-    { messages: 2, characters: 128 * 1_024 },
-    { messages: 2, characters: 100 * 1_024 + 1 },
-    { messages: 1, characters: 64 * 1_024 },
-    { messages: 1, characters: 200 * 1_024 },
-    { messages: 1, characters: 1 },
+    { messages: 2, bytes: 128 * 1_024 },
+    { messages: 2, bytes: 100 * 1_024 + 1 },
+    { messages: 1, bytes: 64 * 1_024 },
+    { messages: 1, bytes: 200 * 1_024 },
+    { messages: 1, bytes: 1 },
+  ]);
+  const third = '√'.repeat(43 * 1_024);
+  assert.deepEqual(await packed([third, third]), [
+    { messages: 1, bytes: 129 * 1_024 },
+    { messages: 1, bytes: 129 * 1_024 },
   ]);
 });
