@@ -57,6 +57,7 @@ export class PubSub {
     this.#commands = commands;
     this.#keys = keys;
     this.#warn = warn;
+    handleOwnCalls(connection);
     this.#slots = new SlotChannels(connection, warn);
     this.#probe = setInterval(() => this.#look(), PROBE_EVERY_MS).unref();
     for (const event of ['messageBuffer', 'smessageBuffer']) {
@@ -216,4 +217,19 @@ export class PubSub {
     const all = this.#settled === null ? ended : Promise.all([this.#settled, ended]).then(() => undefined);
     this.#settled = Promise.race([all, pause(SETTLE_MS, undefined, { ref: false })]);
   }
+}
+
+/**
+ * After a reconnect the client library subscribes again and keeps no promise of it. When the connection is closed meanwhile, that
+ * promise rejects without a handler, which ends the process. Callers of ours still see their own rejections.
+ */
+function handleOwnCalls(connection: Connection): void {
+  const subscribe: unknown = connection.subscribe;
+  if (typeof subscribe !== 'function') return;
+  const value = (...args: unknown[]): unknown => {
+    const done: unknown = Reflect.apply(subscribe, connection, args);
+    if (done instanceof Promise) done.catch(() => {});
+    return done;
+  };
+  Object.defineProperty(connection, 'subscribe', { value, configurable: true });
 }

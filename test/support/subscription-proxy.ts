@@ -8,6 +8,8 @@ export interface SubscriptionProxy {
   silence(): void;
   /** Holds what is sent on subscription connections until the returned function is called. */
   hold(): () => void;
+  /** Drops the next SUBSCRIBE, and lets all else pass. Resolves when it came. */
+  dropSubscribe(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -18,6 +20,7 @@ export async function startSubscriptionProxy(port: number): Promise<Subscription
   const links = new Set<{ silent: boolean; subscribes: boolean }>();
   const sockets = new Set<Socket>();
   let held: (() => void)[] | null = null;
+  let dropped: PromiseWithResolvers<void> | null = null;
   const server = createServer((client) => {
     const link = { silent: false, subscribes: false };
     links.add(link);
@@ -29,6 +32,11 @@ export async function startSubscriptionProxy(port: number): Promise<Subscription
     client.on('data', (bytes) => {
       if (bytes.includes(SUBSCRIPTIONS)) link.subscribes = true;
       if (link.silent) return;
+      if (dropped !== null && bytes.includes('\r\nsubscribe\r\n')) {
+        dropped.resolve();
+        dropped = null;
+        return;
+      }
       if (held !== null && link.subscribes) held.push(() => upstream.write(bytes));
       else upstream.write(bytes);
     });
@@ -52,6 +60,10 @@ export async function startSubscriptionProxy(port: number): Promise<Subscription
         held = null;
         for (const send of mine) send();
       };
+    },
+    dropSubscribe() {
+      dropped = Promise.withResolvers<void>();
+      return dropped.promise;
     },
     async close() {
       const closed = once(server, 'close');

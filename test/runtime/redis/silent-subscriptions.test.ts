@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
+import { Redis } from 'ioredis';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
@@ -76,3 +77,31 @@ for (const { name, start } of [
     });
   });
 }
+
+it('a store that is closed while its connection subscribes again leaves no rejected promise', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const rejections: unknown[] = [];
+  const note = (reason: unknown): void => void rejections.push(reason);
+  process.on('unhandledRejection', note);
+  const server = await startRedis();
+  const proxy = await startSubscriptionProxy(server.port);
+  const admin = new Redis(server.url);
+  test.after(async () => {
+    process.off('unhandledRejection', note);
+    admin.disconnect();
+    await proxy.close();
+    await server.stop();
+  });
+  const store = new RedisActorStore({ urls: `redis://127.0.0.1:${proxy.port}` });
+  await store.open();
+  store.onEvents(addressOf('thing', 'tenant-a', 'followed'), () => {});
+  await waitUntil('the subscription', async () => (await admin.pubsub('CHANNELS', '*')).length > 0);
+  const again = proxy.dropSubscribe();
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await again;
+  await store.close();
+  // Rejections without a handler are reported after the tick in which they come.
+  await new Promise((resume) => setImmediate(resume));
+  assert.deepEqual(rejections, []);
+});
