@@ -46,7 +46,8 @@ describe('the log of a node', () => {
     for (const line of eventsOf(bad)) assert.match(String(line.trace), /^[0-9a-f]{32}$/);
     assert.ok(!node.process.log.includes('secret-input'));
     assert.equal(new Set(lines().map((line) => line.node)).size, 1);
-    assert.ok(lines().some(({ event }) => event === 'leases_taken'));
+    // Leases that are taken together are one line, which comes a moment later.
+    await waitUntil('the leases in the log', () => lines().some(({ event }) => event === 'leases_taken'));
   });
 
   test('a run that completed in a failed state is a warning with its outcome', async () => {
