@@ -71,9 +71,12 @@ export class LocalResults {
     take: (most, excluded) => {
       if (excluded.size === 0) return this.#waiting.splice(0, most);
       const now: Waiting[] = [];
-      const isTaken = (one: Waiting): boolean =>
-        now.length < most && !excluded.has(one.result.delivery.to) && now.push(one) > 0;
-      this.#waiting = this.#waiting.filter((one) => !isTaken(one));
+      const left: Waiting[] = [];
+      for (const one of this.#waiting) {
+        const isTaken = now.length < most && !excluded.has(one.result.delivery.to);
+        (isTaken ? now : left).push(one);
+      }
+      this.#waiting = left;
       return now;
     },
     putBack: (results) => {

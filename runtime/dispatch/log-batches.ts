@@ -313,11 +313,11 @@ export class LogBatches {
       isOver = true;
       wake();
     };
-    writing.then(ended, ended);
+    const over = writing.then(ended, ended);
     this.results.onMore(() => wake());
     for (;;) {
       // Calls to the store leave with the end of this turn of the event loop, and results that come together are run together.
-      if (this.#isLong(inputs(), 1)) await Promise.race([writing.then(ended, ended), turnsFirst()]);
+      if (this.#isLong(inputs(), 1)) await Promise.race([over, turnsFirst()]);
       if (isOver || this.#isLong(inputs(), 1)) return !isOver;
       await new Promise<void>((resume) => {
         wake = resume;

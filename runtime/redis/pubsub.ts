@@ -57,7 +57,7 @@ export class PubSub {
     this.#commands = commands;
     this.#keys = keys;
     this.#warn = warn;
-    handleOwnCalls(connection);
+    catchResubscription(connection);
     this.#slots = new SlotChannels(connection, warn);
     this.#probe = setInterval(() => this.#look(), PROBE_EVERY_MS).unref();
     for (const event of ['messageBuffer', 'smessageBuffer']) {
@@ -223,7 +223,7 @@ export class PubSub {
  * After a reconnect the client library subscribes again and keeps no promise of it. When the connection is closed meanwhile, that
  * promise rejects without a handler, which ends the process. Callers of ours still see their own rejections.
  */
-function handleOwnCalls(connection: Connection): void {
+function catchResubscription(connection: Connection): void {
   const subscribe: unknown = connection.subscribe;
   if (typeof subscribe !== 'function') return;
   const value = (...args: unknown[]): unknown => {

@@ -8,7 +8,7 @@ import { NodeProcess } from '../support/node-process.ts';
 
 const VERDICT = '{"score": 1, "confidence": 1, "reasoning": "It is good as it is."}';
 
-/** Answers of the scripted model: a word of the input chooses how long an execution lives. */
+/** Answers of the scripted model. The input of an execution contains a word that selects how long the execution runs. */
 const RULES = [
   { match: { contains: 'slow' }, reply: { text: words(100), chunks: 100, delay_ms: 50 } },
   { match: { contains: 'sleepy' }, reply: { text: words(2), chunks: 2, delay_ms: 30_000 } },

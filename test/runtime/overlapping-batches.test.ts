@@ -171,6 +171,17 @@ const held =
     return write();
   };
 
+/** Runs the turns of all results while the commit of the first is held. That is written when the returned promise is resolved. */
+async function resultsBesideACommit(kernel: BentKernel): Promise<PromiseWithResolvers<void>> {
+  await effectsRunning(kernel);
+  kernel.hold();
+  const written = Promise.withResolvers<void>();
+  kernel.open(held(written.promise));
+  kernel.answer();
+  await waitUntil('all turns of results to have run', () => (turns.answered === MESSAGES ? true : null));
+  return written;
+}
+
 test('turns of other actors run while a commit is written, and are written after it', async () => {
   await using kernel = await bentKernel();
   kernel.hold();
@@ -189,12 +200,7 @@ test('turns of other actors run while a commit is written, and are written after
 
 test('results that come while a commit is written have run their turns when it ends', async () => {
   await using kernel = await bentKernel();
-  await effectsRunning(kernel);
-  kernel.hold();
-  const written = Promise.withResolvers<void>();
-  kernel.open(held(written.promise));
-  kernel.answer();
-  await waitUntil('all turns of results to have run', () => (turns.answered === MESSAGES ? true : null));
+  const written = await resultsBesideACommit(kernel);
   assert.equal(kernel.commits.length, 1, 'one commit is under way');
   written.resolve();
   await allAnswered(kernel);
@@ -337,12 +343,7 @@ test('an effect that the second batch runs ahead of its commit is handled once, 
 
 test('a node that stops while the second batch is ready loses nothing', async () => {
   await using kernel = await bentKernel();
-  await effectsRunning(kernel);
-  kernel.hold();
-  const written = Promise.withResolvers<void>();
-  kernel.open(held(written.promise));
-  kernel.answer();
-  await waitUntil('all turns of results to have run', () => (turns.answered === MESSAGES ? true : null));
+  const written = await resultsBesideACommit(kernel);
   const stopping = kernel.node.runtime.stop();
   written.resolve();
   await stopping;

@@ -15,7 +15,7 @@ const AT_ONCE = 3;
 const LATEST_KILL_MS = 200;
 const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
 
-/** Its command writes the word of its start and the id of its run to the journal. */
+/** A workflow whose command writes the word of its input and the id of its run to the journal. */
 const workflow = (journal: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
