@@ -17,8 +17,9 @@ import { Fork } from './handlers/fork.ts';
 import { start } from './handlers/start.ts';
 import { LIMITS } from './limits.ts';
 import { type WorkflowTurn, workflowMessages } from './messages.ts';
-import { currentStep, finish } from './run.ts';
-import { type Awaiting, isRunning, WorkflowState } from './state.ts';
+import { finish } from './run.ts';
+import { type Awaiting, currentStep, isRunning, WorkflowState } from './state.ts';
+import { timedOut } from './state-timer.ts';
 import { failed } from './steps/step.ts';
 import { timedOutText } from './steps/system.ts';
 import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
@@ -30,9 +31,9 @@ import { projectWorkflow, WORKFLOW_EXECUTIONS } from './view.ts';
 export const workflowActor = ({ maxTransitions = LIMITS.transitions }: { readonly maxTransitions?: number } = {}) =>
   defineActor({
     kind: 'workflow',
-    version: 5,
+    version: 6,
     state: WorkflowState,
-    // Versions 2 to 5 added optional fields: owners and pipelines, labels and traces, origins of forks, rules.
+    // Versions 2 to 6 added optional fields: owners and pipelines, labels and traces, origins of forks, rules, the timer.
     migrate: (state) => state,
     initial: () => ({ status: 'pending' as const }),
     messages: workflowMessages,
@@ -87,13 +88,15 @@ function Cancel(
 
 /**
  * The current state took too long: its effects and children are cancelled, and it fails. The timer of an earlier state is
- * ignored.
+ * ignored, or set again.
  */
 function StateTimedOut(state: WorkflowState, { entry }: { readonly entry: number }, turn: WorkflowTurn): WorkflowState {
-  if (!isRunning(state) || state.entry !== entry) return state;
-  const { awaiting, ...run } = state;
+  if (!isRunning(state)) return state;
+  const { awaiting } = state;
   // These waits have no time-out here: an approval has its own.
   if (awaiting.kind === 'volumes' || awaiting.kind === 'turn' || awaiting.kind === 'approval') return state;
+  const run = timedOut(state, entry, turn);
+  if ('awaiting' in run) return run;
   release(awaiting, 'the state of its workflow timed out', turn);
   if (awaiting.kind === 'container') turn.clear(TIMERS.retry);
   if (awaiting.kind === 'child') tellChildFailed(run, awaiting.execution_id, 'state_timed_out', turn);

@@ -71,6 +71,7 @@ type Outcome = Pick<WorkflowUpdate, 'reason' | 'error' | 'output'> & { readonly 
 
 function end(run: IdleWorkflow, outcome: Outcome, turn: WorkflowTurn): EndedWorkflow {
   const { output, ...ended } = outcome;
+  if (run.timer !== undefined) turn.clear(TIMERS.state);
   notifyParent(run, { ...ended, output, blackboard: run.blackboard }, turn);
   const { execution_id, workflow_id, workflow_name, workflow_version, intent, input, blackboard, visits } = run;
   const {

@@ -6,25 +6,19 @@ import { keepHead } from '../execution/bounded-text.ts';
 import { hasRules } from '../run-rules.ts';
 import { overwrite, writeBlackboard } from './blackboard.ts';
 import { type Choice, chooseTransition } from './conditions.ts';
-import { completeRun, failRun, isoTime, TIMERS } from './ending.ts';
+import { completeRun, failRun, isoTime } from './ending.ts';
 import { jsonBytes, own } from './json-values.ts';
 import { LIMITS } from './limits.ts';
 import type { WorkflowTurn } from './messages.ts';
 import { renderer } from './scope.ts';
-import type { EndedWorkflow, IdleWorkflow, WorkflowState } from './state.ts';
+import { currentStep, type EndedWorkflow, type IdleWorkflow, type WorkflowState } from './state.ts';
+import { hasOneTimer, stopStateTimer, withoutSharedTimer, withStateTimer } from './state-timer.ts';
 import { beginAgent, beginParallelAgents } from './steps/agent.ts';
 import { beginContainerRun, beginParallelContainerRun } from './steps/container.ts';
 import { type Begun, failureOf, type StepError, type StepResult } from './steps/step.ts';
 import { beginHuman, beginSubworkflow } from './steps/subworkflow.ts';
 import { beginSystem } from './steps/system.ts';
 import { triedTransitions } from './tried-transitions.ts';
-
-/** The current state in the manifest. */
-export function currentStep(run: IdleWorkflow): StateSpec {
-  const step = own(run.manifest.spec.states, run.current_state ?? '');
-  if (step === undefined) throw new Error(`the manifest has no state ${run.current_state}`);
-  return step;
-}
 
 /** Enters a state, and the next ones while each ends within this turn. */
 export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): WorkflowState {
@@ -34,43 +28,28 @@ export function advance(run: IdleWorkflow, target: string, turn: WorkflowTurn): 
       return failRun(next.run, 'invalid_manifest', `the manifest has no state ${next.target}`, turn);
     const entered = enter(next.run, next.target, turn);
     const begun = begin(entered, turn);
-    if (begun.kind === 'waits') {
-      setStateTimer(entered, turn);
-      return { ...entered, awaiting: begun.awaiting };
-    }
+    if (begun.kind === 'waits') return { ...withStateTimer(entered, turn), awaiting: begun.awaiting };
     const left = leave(begun.run, begun.result, turn);
     if ('ended' in left) return left.ended;
     next = left;
   }
   turn.tell(turn.self, 'Continue', { entry: next.run.entry });
-  return { ...next.run, awaiting: { kind: 'turn', target: next.target } };
+  return { ...withoutSharedTimer(next.run, turn), awaiting: { kind: 'turn', target: next.target } };
 }
 
 /** Begins the step of the current state again, without entering the state. */
 export function beginAnew(run: IdleWorkflow, turn: WorkflowTurn): WorkflowState {
   const begun = begin(run, turn);
-  if (begun.kind === 'waits') {
-    setStateTimer(run, turn);
-    return { ...run, awaiting: begun.awaiting };
-  }
+  if (begun.kind === 'waits') return { ...withStateTimer(run, turn), awaiting: begun.awaiting };
   const left = leave(begun.run, begun.result, turn);
   return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
 }
 
 /** The waiting state has ended: its output is written, and the run continues. */
 export function finish(run: IdleWorkflow, result: StepResult, turn: WorkflowTurn): WorkflowState {
-  turn.clear(TIMERS.state);
-  const left = leave({ ...run, status: 'running' }, result, turn);
+  const idle = hasOneTimer(run) ? run : stopStateTimer(run, turn);
+  const left = leave({ ...idle, status: 'running' }, result, turn);
   return 'ended' in left ? left.ended : advance(left.run, left.target, turn);
-}
-
-/** Sets the timer of the state just begun, with its full time limit. */
-export function setStateTimer(run: IdleWorkflow, turn: WorkflowTurn): void {
-  const { timeout_ms, kind } = currentStep(run);
-  // The approval of a Human state has the timer itself.
-  if (timeout_ms === null || kind === 'Human') return;
-  const ms = timeout_ms + (kind === 'System' ? LIMITS.commandGraceMs : 0);
-  turn.after(TIMERS.state, ms, 'StateTimedOut', { entry: run.entry });
 }
 
 function enter(run: IdleWorkflow, name: string, turn: WorkflowTurn): IdleWorkflow {

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { KnownVolume, RunLabels } from '../../manifests/metadata.ts';
+import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import { Identity } from '../../runtime/identity.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
 import { Notify } from '../../runtime/message.ts';
 import { ForkedFrom } from '../../runtime/recording/forked-work.ts';
+import { own } from './json-values.ts';
 import { Ancestor, manifestField } from './messages.ts';
 import { IntentPipeline } from './start-request.ts';
 
@@ -124,6 +126,11 @@ const Running = z.object({
   entry: z.number().int(),
   /** The node's setting at the start of the run. */
   max_transitions: z.number().int(),
+  /**
+   * The pending timer of its states: when the time of the current state is over, and when it fires, which may be before that.
+   * Absent: none is pending, or the run has rules below 4.
+   */
+  timer: z.object({ ends_at: z.number(), fires_at: z.number() }).optional(),
   awaiting: Awaiting,
 });
 
@@ -150,3 +157,10 @@ export type IdleWorkflow = Omit<RunningWorkflow, 'awaiting'>;
 
 export const isRunning = (state: WorkflowState): state is RunningWorkflow =>
   state.status === 'running' || state.status === 'waiting_for_human_input';
+
+/** The current state in the manifest. */
+export function currentStep(run: IdleWorkflow): StateSpec {
+  const step = own(run.manifest.spec.states, run.current_state ?? '');
+  if (step === undefined) throw new Error(`the manifest has no state ${run.current_state}`);
+  return step;
+}

@@ -8,9 +8,16 @@ import { cancelUnwanted, release, settle } from '../children.ts';
 import { isYes } from '../conditions.ts';
 import { isoTime } from '../ending.ts';
 import type { WorkflowTurn, WorkflowUpdate } from '../messages.ts';
-import { currentStep, finish } from '../run.ts';
+import { finish } from '../run.ts';
 import { ancestryReason } from '../start-request.ts';
-import { type AwaitingOf, type IdleWorkflow, isRunning, type RunningWorkflow, type WorkflowState } from '../state.ts';
+import {
+  type AwaitingOf,
+  currentStep,
+  type IdleWorkflow,
+  isRunning,
+  type RunningWorkflow,
+  type WorkflowState,
+} from '../state.ts';
 import { agentResult, panelResult } from '../steps/agent.ts';
 import { failed, failureOf, succeeded } from '../steps/step.ts';
 import { childProblem, childResult, resultEntries } from '../steps/subworkflow.ts';

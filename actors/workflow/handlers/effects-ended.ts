@@ -3,12 +3,13 @@ import { KnownVolume } from '../../../manifests/metadata.ts';
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { release } from '../children.ts';
-import { doubtPolicy, failRun, isoTime, TIMERS } from '../ending.ts';
+import { doubtPolicy, failRun, isoTime } from '../ending.ts';
 import { jsonBytes } from '../json-values.ts';
 import { LIMITS } from '../limits.ts';
 import type { WorkflowTurn } from '../messages.ts';
-import { advance, currentStep, finish, setStateTimer } from '../run.ts';
-import { type AwaitingOf, type IdleWorkflow, isRunning, type WorkflowState } from '../state.ts';
+import { advance, finish } from '../run.ts';
+import { type AwaitingOf, currentStep, type IdleWorkflow, isRunning, type WorkflowState } from '../state.ts';
+import { stopStateTimer, withStateTimer } from '../state-timer.ts';
 import {
   aggregate,
   askContainer,
@@ -105,10 +106,10 @@ function inDoubt(run: IdleWorkflow, repeats: number, turn: WorkflowTurn): Workfl
   const policy = doubtPolicy(run.manifest, state);
   if (policy === 'retry' && repeats < LIMITS.inDoubtRepeats) return repeatCommand(run, repeats, 'policy', turn);
   if (policy === 'ask') {
-    turn.clear(TIMERS.state);
     const prompt = `The command of state ${state} was running when its node died, and may have done its work. Repeat it?`;
     const question = { prompt, timeout_ms: null, default_response: null };
-    return { ...run, awaiting: askHuman(run, question, { kind: 'repeat', repeats }, turn) };
+    const idle = stopStateTimer(run, turn);
+    return { ...idle, awaiting: askHuman(run, question, { kind: 'repeat', repeats }, turn) };
   }
   const message =
     repeats === 0
@@ -136,9 +137,8 @@ export function repeatCommand(
   const repeat = repeats + 1;
   const repeated = { execution_id, state_name: current_state ?? '', repeat, by, repeated_at: isoTime(turn) };
   turn.emit('WorkflowStepRepeated', repeated);
-  setStateTimer(run, turn);
   const awaiting = { kind: 'command', effect_id: effectId, repeats: repeat } as const;
-  return { ...run, in_doubt: run.in_doubt + 1, awaiting };
+  return { ...withStateTimer(run, turn), in_doubt: run.in_doubt + 1, awaiting };
 }
 
 /** `known` is absent in answers of older nodes. */

@@ -8,6 +8,7 @@ import { own } from '../json-values.ts';
 import type { Fork as ForkMessage, WorkflowTurn } from '../messages.ts';
 import { beginAnew } from '../run.ts';
 import { type Awaiting, type IdleWorkflow, isRunning, type RunningWorkflow, WorkflowState } from '../state.ts';
+import { withStateTimer } from '../state-timer.ts';
 import { ownIdentity, problemOf } from './start.ts';
 
 /**
@@ -39,14 +40,20 @@ function goOn(fork: ForkMessage, before: RunningWorkflow, run: IdleWorkflow, tur
   notifyParent(run, { status: 'running', reason: null, error: null, output: null, blackboard: {} }, turn);
   if (fork.changed.length > 0 && mayBeginAnew(awaiting)) return beginAnew(run, turn);
   const { effects, sent, timers } = openWork(fork.work, awaiting);
-  reopen({ effects, sent, timers }, ids, turn, inNameOf(run.identity));
+  const isTimed = before.timer !== undefined;
+  const own = isTimed ? timers.filter(({ name }) => name !== TIMERS.state) : timers;
+  reopen({ effects, sent, timers: own }, ids, turn, inNameOf(run.identity));
   const begun = plainJson(startingAnew(awaiting, effects));
-  return WorkflowState.parse({ ...run, awaiting: withNewIds(begun, ids) });
+  return WorkflowState.parse({
+    // A shared timer may be of an earlier state, with less time than this one has.
+    ...(isTimed ? withStateTimer(run, turn) : run),
+    awaiting: withNewIds(begun, ids),
+  });
 }
 
 /** The fields that the fork does not share with its original. */
 function asOwn(fork: ForkMessage, before: RunningWorkflow, turn: WorkflowTurn): IdleWorkflow {
-  const { owner: _owner, awaiting: _awaiting, ...rest } = before;
+  const { owner: _owner, awaiting: _awaiting, timer: _timer, ...rest } = before;
   const blackboard = fork.changed.includes('blackboard') ? { ...rest.blackboard, ...fork.blackboard } : rest.blackboard;
   const { metadata } = fork.manifest;
   return {
