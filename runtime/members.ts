@@ -26,8 +26,13 @@ export interface MembersRead {
    * members.
    */
   readonly version: string;
-  /** The members, as `members` returns them; null when they are unchanged since the known version. */
-  readonly members: readonly LiveMember[] | null;
+  /** Those that joined or changed since the known version; where `gone` is null, all of them. Ordered by node id. */
+  readonly members: readonly Member[];
+  /**
+   * Node ids of those that ended since the known version. Null: the store keeps no version, or it does not know what
+   * changed since the known one, so `members` are all.
+   */
+  readonly gone: readonly string[] | null;
   /** Time until the first lease of another node expires, unless it is extended; infinity when there is none. */
   readonly soonestMs: number;
 }
@@ -48,8 +53,8 @@ export interface Members {
   /** Returns the members whose lease has not expired, ordered by node id. */
   members(): Promise<LiveMember[]>;
   /**
-   * Returns the members for `node`, which already has those of version `known`. While the version is unchanged no
-   * member is read, so a large fleet costs each node no more than a small one.
+   * Returns for `node` what changed since version `known`, whose members it already has; '' for none. So a change
+   * costs each node one member, in a large fleet as in a small one. A store may return all members every time.
    */
   readMembers(node: string, known: string): Promise<MembersRead>;
   /** Ends a node lease early. False when that incarnation does not hold it. */
@@ -65,6 +70,22 @@ export interface Members {
   signal(node: string | null, content: string): Promise<void>;
   /** Calls back with each signal to `node` or to all nodes, also with those that it sent itself. */
   onSignal(node: string, receive: (content: string) => void): Unsubscribe;
+}
+
+/**
+ * The members after a read at the version of `known`. The read says how each changed node is now, so it may be applied
+ * twice.
+ */
+export function membersAfter(
+  known: readonly Member[],
+  { members, gone }: Pick<MembersRead, 'members' | 'gone'>,
+): readonly Member[] {
+  if (gone === null) return members;
+  if (members.length === 0 && gone.length === 0) return known;
+  const rows = new Map(known.map((member) => [member.node, member]));
+  for (const node of gone) rows.delete(node);
+  for (const member of members) rows.set(member.node, member);
+  return [...rows.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
 /** Longest `card` of a member and longest text of a signal, in bytes of UTF-8. */

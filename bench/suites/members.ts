@@ -1,6 +1,9 @@
 import { Redis } from 'ioredis';
+import { Fleet } from '../../cluster/placement/fleet.ts';
+import { type Member, membersAfter } from '../../runtime/members.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import type { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { type Plan, type Section, table } from '../report.ts';
 
 const SIZES = [100, 300, 1_000, 3_000];
@@ -8,53 +11,122 @@ const TTL_MS = 600_000;
 const RENEW_MS = 2_000;
 /** Calls in flight: those of one tick share a call of Redis. */
 const AT_ONCE = 16;
-const CARD = JSON.stringify({
-  role: 'worker',
-  tags: ['gpu', 'eu'],
-  weight: 1,
-  version: '0.1.0',
-  pulse: '10.0.0.1:7301',
-});
+/** Changes between two reads of a node. */
+const TOGETHER = 100;
+const POOLS = [
+  { pool: 'default', partitions: 256 },
+  { pool: 'system', partitions: 8 },
+];
 
-/** The load of membership on Redis: renewals and reads of the nodes, by the size of the fleet. */
+const life = (n: number, weight = 1): Member => {
+  const info: MemberInfo = {
+    ...{ role: 'hybrid', tags: ['gpu', 'eu'], weight, draining: false, version: '0.1.0', format: 6 },
+    ...{ startedAt: 1_700_000_000_000, pulse: `10.0.0.1:${7_000 + n}`, clusterAddress: null, restUrl: null },
+  };
+  return { node: `node-${n}`, incarnation: `life-${n}`, card: JSON.stringify(info) };
+};
+
+/** The load of membership on Redis and on each node, by the size of the fleet. */
 export async function members(plan: Plan): Promise<Section> {
-  const calls = plan.repetitions > 1 ? 2_000 : 100;
   const redis = await startRedis({ appendfsync: 'everysec' });
   const admin = new Redis(redis.url);
   const store = new RedisActorStore({ urls: redis.url });
   await store.open();
   const rows: string[][] = [];
   let there = 0;
-  const life = (n: number) => ({ node: `node-${n}`, incarnation: `life-${n}`, card: CARD });
   for (const size of SIZES) {
     for (; there < size; there += 1) await store.announce(life(there), TTL_MS, true);
-    const { version } = await store.readMembers('node-0', '');
-    if (version === '') throw new Error(`${size} members have no version`);
-    const cost = async (call: (n: number) => Promise<unknown>, times = calls): Promise<number> => {
-      const before = await cpuUs(admin);
-      for (let n = 0; n < times; n += AT_ONCE) {
-        await Promise.all(Array.from({ length: Math.min(AT_ONCE, times - n) }, (_, m) => call(n + m)));
-      }
-      return ((await cpuUs(admin)) - before) / times;
-    };
-    const renewal = await cost((n) => store.announce(life(n % size), TTL_MS, false));
-    const look = await cost((n) => store.readMembers(`node-${n % size}`, version));
-    const whole = await cost(() => store.readMembers('node-0', ''), Math.min(calls, 200));
-    const fleet = (size * (renewal + look)) / RENEW_MS / 10;
-    const change = (size * whole) / 1_000;
-    rows.push([`${size}`, ...[renewal, look, whole].map((us) => us.toFixed(0)), fleet.toFixed(2), change.toFixed(0)]);
+    const onRedis = await redisCost(plan, { store, admin, size });
+    const onNode = nodeCost(size, plan.repetitions > 1 ? 40 : 5);
+    rows.push([`${size}`, ...onRedis, onNode]);
   }
   await store.close();
   admin.disconnect();
   await redis.stop();
-  const head = ['members', 'a renewal, µs', 'a look, nothing changed, µs', 'a look that reads all, µs'];
+  const costs = [
+    'a renewal, µs',
+    'a poll, nothing changed, µs',
+    'a poll after a change, µs',
+    'a poll that reads all, µs',
+  ];
+  const sums = [
+    'fleet at rest, % of a core',
+    'a change, all nodes together, ms',
+    `${TOGETHER} changes in one poll, all nodes, ms`,
+    'if each poll read all: a change, ms',
+  ];
   return {
     title: 'Who is there: nodes of a fleet',
     text: [
-      table([...head, 'fleet at rest, % of a core', 'a node comes or goes: all look, ms'], rows),
-      `CPU of Redis. Each node renews its lease and looks every ${RENEW_MS / 1_000} s; a look reads all members only when a node came, went or changed.`,
+      table(['members', ...costs, ...sums, 'members and assignment on a node after a change, ms'], rows),
+      `CPU of Redis, and of a node in the last column. Each node renews its lease and polls every ${RENEW_MS / 1_000} s; a poll after a change reads the rows that changed.`,
     ].join('\n\n'),
   };
+}
+
+interface Fleets {
+  readonly store: RedisActorStore;
+  readonly admin: Redis;
+  readonly size: number;
+}
+
+async function redisCost(plan: Plan, { store, admin, size }: Fleets): Promise<string[]> {
+  const calls = plan.repetitions > 1 ? 2_000 : 100;
+  const cost = async (call: (n: number) => Promise<unknown>, times = calls): Promise<number> => {
+    const before = await cpuUs(admin);
+    for (let n = 0; n < times; n += AT_ONCE) {
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, times - n) }, (_, m) => call(n + m)));
+    }
+    return ((await cpuUs(admin)) - before) / times;
+  };
+  const versionNow = async (): Promise<string> => {
+    const { version } = await store.readMembers('node-0', '');
+    if (version === '') throw new Error(`${size} members have no version`);
+    return version;
+  };
+  /** A poll of each node after some changes, which it gets alone; several times in a small fleet. */
+  const pollAfter = async (changes: number): Promise<number> => {
+    const rounds = Math.max(1, Math.round(calls / size));
+    let sum = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const version = await versionNow();
+      for (let n = 0; n < changes; n += 1) await store.announce(life(n, 2 + ((round + n) % 9)), TTL_MS, false);
+      const poll = async (n: number): Promise<void> => {
+        const { members: found, gone } = await store.readMembers(`node-${n}`, version);
+        if (gone === null || found.length !== changes) throw new Error(`${found.length} rows for ${changes} changes`);
+      };
+      sum += await cost(poll, size);
+    }
+    for (let n = 0; n < changes; n += 1) await store.announce(life(n), TTL_MS, false);
+    return sum / rounds;
+  };
+  const version = await versionNow();
+  const renewal = await cost((n) => store.announce(life(n % size), TTL_MS, false));
+  const poll = await cost((n) => store.readMembers(`node-${n % size}`, version));
+  const changed = await pollAfter(1);
+  const together = await pollAfter(Math.min(TOGETHER, size));
+  const whole = await cost(() => store.readMembers('node-0', ''), Math.min(calls, 200));
+  const atRest = (size * (renewal + poll)) / RENEW_MS / 10;
+  const sums = [changed, together, whole].map((us) => ((size * us) / 1_000).toFixed(us < 1_000 ? 1 : 0));
+  return [...[renewal, poll, changed, whole].map((us) => us.toFixed(0)), atRest.toFixed(2), ...sums];
+}
+
+/** CPU of a node, in ms, which applies a change to its members and computes its assignment. */
+function nodeCost(size: number, rounds: number): string {
+  let known: readonly Member[] = Array.from({ length: size }, (_, n) => life(n)).sort((a, b) =>
+    a.node < b.node ? -1 : 1,
+  );
+  let fleet = new Fleet(known, POOLS, null);
+  fleet.assignmentOf('node-0');
+  const before = process.cpuUsage();
+  for (let round = 0; round < rounds; round += 1) {
+    known = membersAfter(known, { members: [life(1, 2 + (round % 9))], gone: [] });
+    if (fleet.isAlso(known, POOLS)) throw new Error('a change was not seen');
+    fleet = new Fleet(known, POOLS, fleet);
+    fleet.assignmentOf('node-0');
+  }
+  const { user, system } = process.cpuUsage(before);
+  return ((user + system) / 1_000 / rounds).toFixed(1);
 }
 
 async function cpuUs(redis: Redis): Promise<number> {

@@ -244,7 +244,7 @@ export class FleetPlacement implements Placement {
   }
 
   async #tell(fleet: FleetHint['fleet']): Promise<void> {
-    const hint: FleetHint = { fleet, by: this.incarnation };
+    const hint: FleetHint = { fleet, by: this.incarnation, versioned: true };
     try {
       await this.#options.members.signal(null, JSON.stringify(hint));
     } catch (error) {
@@ -256,7 +256,7 @@ export class FleetPlacement implements Placement {
     const hint = parseFleetHint(text);
     if (hint === null || hint.by === this.incarnation) return;
     if (hint.fleet === 'left') this.#noteLeft(hint.by);
-    this.#poller.readAll();
+    if (hint.versioned !== true) this.#poller.readAll();
     this.#wake(this.#poller.spreadMs);
   }
 

@@ -25,21 +25,36 @@ interface Shared {
 export class Fleet {
   readonly members: readonly FleetMember[];
   readonly pools: readonly PoolLayout[];
-  /** Equal for two polls with the same result. */
-  readonly key: string;
   /** `node/incarnation` of each. */
   readonly incarnations: readonly string[];
+  /** As the store has them. */
+  readonly #rows: readonly Member[];
+  /** By the card that they are read from. Members that did not change keep theirs. */
+  readonly #infos = new Map<string, MemberInfo | null>();
   readonly #live: ReadonlySet<string>;
   readonly #shared = new Map<string, Shared>();
   #answer: { readonly node: string; readonly assignment: Assignment } | null = null;
 
   constructor(members: readonly Member[], pools: readonly PoolLayout[], before: Fleet | null) {
-    this.members = members.map(({ node, incarnation, card }) => ({ node, incarnation, info: readInfo(card) }));
+    this.#rows = members;
     this.pools = pools;
-    this.key = keyOf(members, pools);
+    const earlier = before === null ? this.#infos : before.#infos;
+    for (const { card } of members) this.#infos.set(card, earlier.get(card) ?? readInfo(card));
+    this.members = members.map(({ node, incarnation, card }) => {
+      return { node, incarnation, info: this.#infos.get(card) ?? null };
+    });
     this.incarnations = members.map(({ node, incarnation }) => `${node}/${incarnation}`);
     this.#live = new Set([...this.incarnations, ...members.map(({ node }) => node)]);
     for (const [pool, shared] of before === null ? [] : before.#shared) this.#shared.set(pool, shared);
+  }
+
+  /** Whether another poll found the same. */
+  isAlso(members: readonly Member[], pools: readonly PoolLayout[]): boolean {
+    return (
+      JSON.stringify(pools) === JSON.stringify(this.pools) &&
+      members.length === this.#rows.length &&
+      members.every((member, at) => isSame(member, this.#rows[at]))
+    );
   }
 
   /** The same fleet without a member. */
@@ -99,8 +114,8 @@ export class Fleet {
   }
 }
 
-export const keyOf = (members: readonly Member[], pools: readonly PoolLayout[]): string =>
-  JSON.stringify([members.map(({ node, incarnation, card }) => [node, incarnation, card]), pools]);
+const isSame = (one: Member, other: Member | undefined): boolean =>
+  one === other || (one.node === other?.node && one.incarnation === other.incarnation && one.card === other.card);
 
 /** A member as the store holds it. */
 export const cardOf = ({ node, incarnation, info }: FleetMember): Member => ({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
-import type { LiveMember, Members } from '../../runtime/members.ts';
+import { type Member, type Members, membersAfter } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
-import { Fleet, keyOf } from './fleet.ts';
+import { Fleet } from './fleet.ts';
 
 interface MembershipPollerParts {
   readonly members: Pick<Members, 'readMembers' | 'pools'>;
@@ -26,7 +26,7 @@ const WITHOUT_SPREAD = 32;
 export class MembershipPoller {
   readonly #parts: MembershipPollerParts;
   #fleet: Fleet | null = null;
-  #known: { readonly version: string; readonly members: readonly LiveMember[] } = { version: '', members: [] };
+  #known: { readonly version: string; readonly members: readonly Member[] } = { version: '', members: [] };
   /** Polls are numbered, so that a slow one does not overwrite a later result. */
   #polls = 0;
   #seen = 0;
@@ -45,13 +45,13 @@ export class MembershipPoller {
     return this.#fleet;
   }
 
-  /** Spreads the polls after a hint, since all nodes get it at the same time and each poll reads all members. */
+  /** Spreads the polls after a hint, since all nodes get it at the same time. One poll then finds several changes. */
   get spreadMs(): number {
     const size = this.#fleet?.members.length ?? 0;
     return size <= WITHOUT_SPREAD ? 0 : this.#parts.random.fraction() * size;
   }
 
-  /** Makes the next poll read all members: older programs do not maintain the version of the member list. */
+  /** Makes the next poll read all members, after a change that the version of the members may not show. */
   readAll(): void {
     this.#known = { version: '', members: [] };
   }
@@ -72,9 +72,10 @@ export class MembershipPoller {
     const before = this.#fleet;
     if (before !== null && poll < this.#seen) return before;
     this.#seen = poll;
-    const members = found.members ?? known.members;
+    // What changed since `known` is applied to its members: another poll may have replaced them meanwhile.
+    const members = membersAfter(known.members, found);
     this.#known = { version: found.version, members };
-    if (before?.key === keyOf(members, pools)) return before;
+    if (before?.isAlso(members, pools)) return before;
     this.#fleet = new Fleet(members, pools, before);
     this.#parts.onSeen(this.#fleet, before);
     return this.#fleet;
@@ -124,6 +125,8 @@ export const FleetHint = z.object({
   fleet: z.enum(['joined', 'changed', 'left', 'retired', 'freed', 'pooled']),
   /** Incarnation of the sender. */
   by: z.string().max(128),
+  /** Whether the store's version of the members shows the change. Absent: an earlier program, which may not maintain it. */
+  versioned: z.boolean().optional(),
 });
 
 export type FleetHint = z.output<typeof FleetHint>;

@@ -17,7 +17,8 @@ const KEPT_MS = 2_000;
 /** Number of actors and waiting messages of each partition. */
 export class PartitionLoads {
   readonly #parts: PartitionLoadsParts;
-  #last: { readonly key: string; readonly at: number; readonly loads: Promise<readonly PartitionLoad[]> } | null = null;
+  #last: { readonly fleet: Fleet; readonly at: number; readonly loads: Promise<readonly PartitionLoad[]> } | null =
+    null;
 
   constructor(parts: PartitionLoadsParts) {
     this.#parts = parts;
@@ -26,9 +27,9 @@ export class PartitionLoads {
   /** The loads of all partitions, at most 2 s old. Throws `unavailable`. */
   of(fleet: Fleet): Promise<readonly PartitionLoad[]> {
     const now = this.#parts.clock.monotonic();
-    if (this.#last !== null && this.#last.key === fleet.key && now - this.#last.at < KEPT_MS) return this.#last.loads;
+    if (this.#last !== null && this.#last.fleet === fleet && now - this.#last.at < KEPT_MS) return this.#last.loads;
     const loads = this.#read(fleet);
-    const entry = { key: fleet.key, at: now, loads };
+    const entry = { fleet, at: now, loads };
     this.#last = entry;
     loads.catch(() => {
       if (this.#last === entry) this.#last = null;

@@ -71,6 +71,8 @@ export class Keys {
   readonly membersDue: string;
   /** Counter that grows with each change of the members. */
   readonly membersVersion: string;
+  /** List: the latest of these changes. */
+  readonly membersChanges: string;
   /** Channel of signals to all nodes. */
   readonly signals: string;
   /** Channel without messages: subscribing to it proves that the connection works. */
@@ -90,6 +92,7 @@ export class Keys {
     this.membersAsked = `{${this.members}}:asked`;
     this.membersDue = `{${this.members}}:due`;
     this.membersVersion = `{${this.members}}:version`;
+    this.membersChanges = `{${this.members}}:changes`;
     this.signals = `${prefix}:signals`;
     this.alive = `${prefix}:alive`;
   }

@@ -98,9 +98,9 @@ class LeaseWorker {
   async #extendSeat(): Promise<void> {
     const seat = this.#membership;
     if (seat === null) return;
-    const { members, membersDue, membersVersion } = this.#keys;
+    const { members, membersDue, membersVersion, membersChanges } = this.#keys;
     await this.#calls.call('extend', members, (keys, args) => {
-      keys.push(members, membersDue, membersVersion);
+      keys.push(members, membersDue, membersVersion, membersChanges);
       args.push(seat.node, seat.incarnation, Math.ceil(this.#ttlMs));
     });
   }

@@ -60,14 +60,12 @@ export class RedisMembers implements Members {
   }
 
   async readMembers(node: string, known: string): Promise<MembersRead> {
-    const { members, membersDue, membersVersion } = this.#keys;
+    const { members, membersDue, membersVersion, membersChanges } = this.#keys;
     const reply = await this.#calls.call('look', members, (keys, args) => {
-      keys.push(members, membersDue, membersVersion);
+      keys.push(members, membersDue, membersVersion, membersChanges);
       args.push(this.#ttlMs, node, known);
     });
-    const [version = '', soonest = '', ...words] = list(reply).map(text);
-    const soonestMs = soonest === '' ? Number.POSITIVE_INFINITY : Number(soonest);
-    return { version, members: version === known && known !== '' ? null : membersOf(words), soonestMs };
+    return membersReadOf(list(reply).map(text));
   }
 
   async retire(node: string, incarnation: string): Promise<boolean> {
@@ -116,10 +114,10 @@ export class RedisMembers implements Members {
   }
 
   async #callInOrder(name: string, words: readonly (string | number)[]): Promise<boolean> {
-    const { members, membersAsked, membersDue, membersVersion } = this.#keys;
+    const { members, membersAsked, membersDue, membersVersion, membersChanges } = this.#keys;
     const number = this.#order.next();
     const reply = await this.#calls.call(name, members, (keys, args) => {
-      keys.push(members, membersAsked, membersDue, membersVersion);
+      keys.push(members, membersAsked, membersDue, membersVersion, membersChanges);
       args.push(...words, this.#order.caller, number);
     });
     return inOrder(reply) === 1;
@@ -134,4 +132,18 @@ function membersOf(words: readonly string[]): LiveMember[] {
     found.push({ node, incarnation, card, remainingMs: Number(remaining) });
   }
   return found.sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+/** Parses the answer of `look` (functions/members.lua). */
+function membersReadOf([version = '', soonest = '', scope = '', ...words]: readonly string[]): MembersRead {
+  const members: Member[] = [];
+  const gone: string[] = [];
+  for (let n = 0; n + 2 < words.length; n += 3) {
+    const [node = '', incarnation = '', card = ''] = words.slice(n, n + 3);
+    if (incarnation === '') gone.push(node);
+    else members.push({ node, incarnation, card });
+  }
+  members.sort((a, b) => (a.node < b.node ? -1 : 1));
+  const soonestMs = soonest === '' ? Number.POSITIVE_INFINITY : Number(soonest);
+  return { version, members, gone: scope === 'all' ? null : gone, soonestMs };
 }

@@ -214,10 +214,11 @@ interface Row extends Member {
   readonly until: number;
 }
 
-/** The result of a read of all members. */
-export function lookOf(node: string, version: string, members: readonly LiveMember[]): MembersRead {
-  const others = members.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
-  return { version, members, soonestMs: Math.min(Number.POSITIVE_INFINITY, ...others) };
+/** A read that returns all members: only one process has the data file, so there are few. */
+export function lookOf(node: string, live: readonly LiveMember[]): MembersRead {
+  const others = live.filter((member) => member.node !== node).map(({ remainingMs }) => remainingMs);
+  const members = live.map(({ remainingMs: _, ...member }) => member);
+  return { version: '', members, gone: null, soonestMs: Math.min(Number.POSITIVE_INFINITY, ...others) };
 }
 
 /**

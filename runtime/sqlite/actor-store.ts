@@ -120,7 +120,7 @@ export class SqliteActorStore implements ActorStore {
 
   members = () => this.#read(() => this.#members.members(this.#clock.monotonic()));
   readMembers: ActorStore['readMembers'] = (node) =>
-    this.#read(() => lookOf(node, '', this.#members.members(this.#clock.monotonic())));
+    this.#read(() => lookOf(node, this.#members.members(this.#clock.monotonic())));
 
   retire: ActorStore['retire'] = (node, incarnation) => this.#read(() => this.#members.retire(node, incarnation));
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { MEMBER_TEXT_BYTES, type Member } from '../../runtime/members.ts';
 import { FaultyStore } from '../support/faulty-store.ts';
+import { memberChangeTests } from './actor-store-member-changes.ts';
 import { eventually, type MakeStore, type Promises, type StoreDriver, section } from './store-under-test.ts';
 
 const TTL_MS = 60;
@@ -53,68 +54,6 @@ function leaseTests(promise: Promises): void {
     for (const each of lives) assert.equal(await driver.store.announce(each, LONG_MS, true), true);
     const sorted = lives.toSorted((one, two) => (one.node < two.node ? -1 : 1));
     assert.deepEqual(await present(other, ...lives), sorted);
-  });
-
-  promise('a read at a known version reads no member while no member joined, left or changed', async (driver) => {
-    const [own, peer] = [life(), life()];
-    const other = await driver.another();
-    for (const each of [own, peer]) await driver.store.announce(each, LONG_MS, true);
-    const look = async (known: string) => {
-      const { members, ...seen } = await driver.store.readMembers(own.node, known);
-      const present = members?.flatMap(({ remainingMs: _, ...one }) => (one.node === peer.node ? [one] : [])) ?? null;
-      return { ...seen, peer: present };
-    };
-    const first = await look('');
-    assert.deepEqual(first.peer, [peer]);
-    assert.ok(first.soonestMs > 0, `${first.soonestMs}`);
-    let { version } = first;
-    // Members of other tests may run out meanwhile.
-    await eventually('no member is read', async () => {
-      for (const each of [own, peer]) assert.ok(await other.announce(each, LONG_MS, false));
-      const again = await look(version);
-      assert.ok(again.soonestMs > 0, `${again.soonestMs}`);
-      const isRead = again.version !== version || again.peer !== null;
-      version = again.version;
-      // A store that keeps no version reads them each time.
-      return !isRead || !driver.severalConnections;
-    });
-    const changed = { ...peer, card: 'another' };
-    await other.announce(changed, LONG_MS, false);
-    const second = await look(version);
-    assert.deepEqual(second.peer, [changed]);
-    const later = life(peer.node);
-    await other.announce(later, LONG_MS, true);
-    const third = await look(second.version);
-    assert.deepEqual(third.peer, [later]);
-    assert.ok(await other.retire(later.node, later.incarnation));
-    const fourth = await look(third.version);
-    assert.deepEqual(fourth.peer, []);
-    const versions = [version, ...[second, third, fourth].map((one) => one.version)].filter((one) => one !== '');
-    assert.equal(new Set(versions).size, versions.length);
-  });
-
-  promise('a read at a known version sees which members expired, and which came back', async (driver) => {
-    const [own, peer] = [life(), life()];
-    await driver.store.announce(own, LONG_MS, true);
-    let known = '';
-    const sees = async (): Promise<boolean> => {
-      const { version, members } = await driver.store.readMembers(own.node, known);
-      known = version;
-      if (members !== null) seen = members.some(({ node }) => node === peer.node);
-      return seen;
-    };
-    let seen = false;
-    // On a busy machine its time may be over before it is looked at.
-    await eventually('the peer is seen', async () => {
-      await driver.store.announce(peer, TTL_MS, true);
-      return sees();
-    });
-    await eventually('the peer has run out', async () => !(await sees()));
-    await driver.store.announce(own, LONG_MS, false);
-    await sees();
-    assert.equal(await sees(), false);
-    await driver.store.announce(peer, LONG_MS, false);
-    assert.equal(await sees(), true);
   });
 
   promise('an extension replaces the member record', async (driver) => {
@@ -277,6 +216,7 @@ function signalTests(promise: Promises): void {
 export function memberContract(make: MakeStore): void {
   section('members', make, (promise) => {
     leaseTests(promise);
+    memberChangeTests(promise);
     signalTests(promise);
   });
 }

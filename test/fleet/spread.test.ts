@@ -5,9 +5,10 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Members } from '../../runtime/members.ts';
 import { systemRandom } from '../../runtime/random.ts';
 
-/** After which delays a node of a fleet of that size looks when it hears three words. */
-async function delaysIn(size: number): Promise<number[]> {
+/** A node of a fleet of that size, which hears words. */
+async function nodeIn(size: number) {
   const delays: number[] = [];
+  const asked: string[] = [];
   let hear = (_word: string): void => {};
   const found = Array.from({ length: size }, (_, n) => ({
     ...{ node: `n${n}`, incarnation: 'one', card: '', remainingMs: 6_000 },
@@ -15,7 +16,12 @@ async function delaysIn(size: number): Promise<number[]> {
   const members: Members = {
     announce: async () => true,
     members: async () => found,
-    readMembers: async () => ({ version: '', members: found, soonestMs: 6_000 }),
+    async readMembers(_node, known) {
+      asked.push(known);
+      const soonestMs = 6_000;
+      if (known !== '') return { version: 'v', members: [], gone: [], soonestMs };
+      return { version: 'v', members: found, gone: null, soonestMs };
+    },
     retire: async () => true,
     isKnown: async () => true,
     pools: async () => [{ pool: 'default', partitions: 1 }],
@@ -46,12 +52,29 @@ async function delaysIn(size: number): Promise<number[]> {
   });
   placement.onChange(() => {});
   await placement.assign();
+  return { placement, delays, asked, hear: (word: object): void => hear(JSON.stringify(word)) };
+}
+
+/** After which delays the node reads when it hears three words. */
+async function delaysIn(size: number): Promise<number[]> {
+  const { delays, hear } = await nodeIn(size);
   delays.length = 0;
-  for (const by of ['a', 'b', 'c']) hear(JSON.stringify({ fleet: 'joined', by }));
+  for (const by of ['a', 'b', 'c']) hear({ fleet: 'joined', by, versioned: true });
   return delays;
 }
 
 test('a thousand nodes that are notified at once read over a second, once each; a few read at once', async () => {
   assert.deepEqual(await delaysIn(1_000), [500]);
   assert.deepEqual(await delaysIn(8), [0]);
+});
+
+test('after a word of a node a poll reads the change, and all members if an earlier program said it', async () => {
+  const { placement, asked, hear } = await nodeIn(3);
+  assert.deepEqual(asked, ['']);
+  hear({ fleet: 'joined', by: 'a', versioned: true });
+  await placement.assign();
+  assert.deepEqual(asked, ['', 'v']);
+  hear({ fleet: 'joined', by: 'a' });
+  await placement.assign();
+  assert.deepEqual(asked, ['', 'v', '']);
 });

@@ -131,6 +131,11 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
           ['node-a'],
         );
         assert.equal(await set.store.announce(member('node-a'), TERM_MS, false), true);
+        assert.deepEqual(
+          (await set.store.members()).map(({ node }) => node),
+          ['node-a'],
+          'the renewal of the others does not revive it either',
+        );
       }
     }));
 
