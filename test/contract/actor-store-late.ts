@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ActorStore, Lease } from '../../runtime/actor-store.ts';
 import type { Address, Partition } from '../../runtime/address.ts';
+import { type MembersRead, membersAfter } from '../../runtime/members.ts';
 import { someOf } from '../support/size.ts';
 import { lateAcquiresContract } from './actor-store-late-acquires.ts';
 import { at, commitOf, type MakeStore, type Promises, type StoreDriver, section } from './store-under-test.ts';
@@ -21,6 +22,8 @@ class Setup {
   readonly asked: string;
   /** The lease in force. */
   lease: Lease<Partition>;
+  /** The members as a node has them that reads only what changed since. */
+  #known: MembersRead | null = null;
 
   constructor(
     driver: StoreDriver,
@@ -86,6 +89,13 @@ class Setup {
     assert.ok(await this.store.reopenEffect(this.partition, effect, attempt, 0));
   }
 
+  /** The row of the node, read as changes. */
+  async #memberRead() {
+    this.#known ??= await this.store.readMembers(this.node, '');
+    const read = await this.store.readMembers(this.node, this.#known.version);
+    return membersAfter(this.#known.members, read).filter(({ node }) => node === this.node);
+  }
+
   member(life: 0 | 1, card = 'card') {
     return { node: this.node, incarnation: this.lives[life], card };
   }
@@ -109,6 +119,7 @@ class Setup {
       backlog: await store.backlog(partition),
       journal: await mailboxOf(partition),
       member: (await store.members()).filter(({ node }) => node === this.node).map(({ remainingMs, ...it }) => it),
+      memberRead: await this.#memberRead(),
       livesKnown: await Promise.all(this.lives.map((life) => store.isKnown(this.node, life))),
       place: await store.locate(partition, self),
       fact: (await store.facts()).get(this.fact),
