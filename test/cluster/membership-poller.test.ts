@@ -61,6 +61,21 @@ test('changes are applied to the members of the version that they were asked wit
   }
 });
 
+test('of two polls the later one counts, also where the store answered it with an earlier version', async () => {
+  const { poller, readOf, begun } = pollerOf();
+  await begun();
+  const polls = [poller.poll(), poller.poll()];
+  readOf(1).answer({ version: '3', members: [member('c'), member('d')], gone: ['b'], soonestMs });
+  await polls[0];
+  readOf(2).answer({ version: '2', members: [member('c')], gone: [], soonestMs });
+  await polls[1];
+  assert.deepEqual(poller.fleet?.incarnations, ['a/one', 'b/one', 'c/one']);
+  const next = poller.poll();
+  assert.equal(readOf(3).known, '2');
+  readOf(3).answer({ version: '3', members: [member('d')], gone: ['b'], soonestMs });
+  assert.deepEqual((await next).incarnations, ['a/one', 'c/one', 'd/one']);
+});
+
 test('a poll that finds the same members keeps the fleet and its assignment', async () => {
   const { poller, readOf, begun, changesSeen } = pollerOf();
   await begun();
