@@ -63,7 +63,7 @@ export class Keys {
   readonly facts: string;
   /** Hash: process → number of its last change of the facts. */
   readonly factsAsked: string;
-  /** Hash: node → its lease and `card` (functions/members.lua). */
+  /** Hash: node → its lease and `card` (functions/_member_rows.lua). */
   readonly members: string;
   /** Hash: process → number of its last change of the members. */
   readonly membersAsked: string;

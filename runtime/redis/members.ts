@@ -134,7 +134,7 @@ function membersOf(words: readonly string[]): LiveMember[] {
   return found.sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
-/** Parses the answer of `look` (functions/members.lua). */
+/** Parses the answer of `look` (functions/look.lua). */
 function membersReadOf([version = '', soonest = '', scope = '', ...words]: readonly string[]): MembersRead {
   const members: Member[] = [];
   const gone: string[] = [];

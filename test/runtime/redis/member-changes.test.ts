@@ -12,7 +12,7 @@ const TERM_MS = 1_500;
 const LONG_MS = 600_000;
 /** Longer than the store may be silent before that is an outage. */
 const AWAY_MS = 3_000;
-/** Changes that the store remembers (functions/members.lua). */
+/** Changes that the store remembers (functions/_member_rows.lua). */
 const KEPT_CHANGES = 4_096;
 
 const keys = new Keys('svc');
