@@ -125,6 +125,7 @@ export async function openAreas(parts: AreasParts) {
     runningLimits: limits.runningLimits,
     startKeys: limits.startKeys,
     actors: traces.actors,
+    actorMailbox: traces.actorMailbox,
     actorHistory: traces.actorHistory,
     forks: traces.forks,
     deadLetters: traces.deadLetters,

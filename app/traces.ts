@@ -18,6 +18,7 @@ import { createRecordingApi, type RecordingApi } from '../usecases/traces/record
 import { createTapApi } from '../usecases/traces/tap.ts';
 import { keptLedger, type TraceParts } from '../usecases/traces/trace.ts';
 import { createTraceApi } from '../usecases/traces/traces.ts';
+import { createActorMailboxApi } from '../usecases/traces/waiting-messages.ts';
 import { recordedSettings, type TurnSettings } from './product-actors.ts';
 
 /** The store that has actors' timers and effects. */
@@ -96,6 +97,7 @@ export async function openTraces(parts: TracesParts) {
   });
   return {
     actors,
+    actorMailbox: createActorMailboxApi({ client, registry, executions, workflows }),
     actorHistory: createActorHistoryApi(past),
     forks: createForkApi({ ...past, blobs: stores.blobs }),
     deadLetters,

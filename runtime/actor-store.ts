@@ -79,6 +79,13 @@ export interface Backlog {
   readonly oldestAt: number | null;
 }
 
+/** A page of messages that wait. */
+export interface Unread {
+  readonly entries: readonly MailboxEntry[];
+  /** Where the next page begins (`after`); null at the end of the log. */
+  readonly next: number | null;
+}
+
 export interface Mailboxes {
   /**
    * Appends client messages, all for one partition. `bound` is the most client messages that may wait for one actor. A
@@ -104,6 +111,12 @@ export interface Mailboxes {
   depth(partition: Partition, address: Address): Promise<number>;
   /** Returns the backlog of a log. A partition that shares a log has the backlog of that log. */
   backlog(log: Log): Promise<Backlog>;
+  /**
+   * Reads messages that wait in a partition's log behind `after` (0: all), oldest first, without a lease. Those for
+   * `address` are among them; a store need not leave out those of other actors. It stops after `limit` messages, or when it
+   * has looked at as many as one call may.
+   */
+  unread(partition: Partition, address: Address, after: number, limit: number): Promise<Unread>;
   /**
    * Calls back with each answer committed for `session`. An answer may get lost, so callers also use `recallReply`. `missed` is
    * called when a subscription is in place, also after it was broken, because answers may have been lost before; some stores

@@ -1,5 +1,6 @@
 import type { Backlog } from './actor-store.ts';
 import type { Address, Partition } from './address.ts';
+import type { WaitingMessages, WaitingPage } from './calls/waiting-messages.ts';
 import type { Identity } from './identity.ts';
 import type { Json } from './json.ts';
 import type { TraceContext } from './tracing/trace-context.ts';
@@ -127,4 +128,9 @@ export interface ActorClient {
    * Returns the backlog of the actor's partition, and in `depth` how many client messages wait for the actor itself.
    */
   mailbox(address: Address): Promise<Backlog & { readonly depth: number }>;
+  /**
+   * Lists the messages that wait for an actor, oldest first. A page holds about `limit`; it may hold fewer, or none, although
+   * `next` says where the next one begins. Messages that are handled meanwhile may be missing.
+   */
+  waiting(address: Address, page: WaitingPage): Promise<WaitingMessages>;
 }

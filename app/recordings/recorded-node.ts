@@ -192,6 +192,7 @@ async function openPorts({ documents, blobs, store, runtime, settings, clock }: 
     why: await openWhy({ runtime, documents, waits, fleet, clock }),
     recordings: openRecordings({ runtime, store, settings, executions, workflows }),
     actors: traces.actors,
+    actorMailbox: traces.actorMailbox,
     actorHistory: traces.actorHistory,
     deadLetters: traces.deadLetters,
     traces: traces.traces,

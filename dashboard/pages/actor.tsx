@@ -14,6 +14,7 @@ import { Status } from '../parts/status.tsx';
 import { Tabs } from '../parts/tabs.tsx';
 import { TimeAgo } from '../parts/time.tsx';
 import { ActorHistory } from './actor-history.tsx';
+import { ActorMailbox } from './actor-mailbox.tsx';
 import { Facts } from './run/head.tsx';
 
 /** Asks for an address. */
@@ -133,9 +134,11 @@ export function ActorPage() {
         label="Parts of the actor"
         tabs={[
           ['state', 'State now'],
+          ['mailbox', 'Waiting messages'],
           ['history', 'History'],
         ]}
       />
+      {tab === 'mailbox' && <ActorMailbox kind={kind} id={id} />}
       {tab === 'history' && <ActorHistory kind={kind} id={id} />}
       {tab === '' && actor.state_omitted === true && (
         <p className="quiet">{formatCount(actor.state_chars)} characters: too long to show.</p>

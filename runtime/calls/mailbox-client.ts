@@ -29,6 +29,7 @@ import { EventFollower } from './follow.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
 import { SharedLooks } from './shared-looks.ts';
+import { type WaitingMessages, type WaitingPage, waitingMessages } from './waiting-messages.ts';
 
 interface MailboxClientParts {
   readonly store: ActorStore;
@@ -197,6 +198,10 @@ export class MailboxClient implements ActorClient {
     const { store, locator } = this.#parts;
     const partition = await locator.locate(address);
     return { ...(await store.backlog(partition)), depth: await store.depth(partition, address) };
+  }
+
+  async waiting(address: Address, page: WaitingPage): Promise<WaitingMessages> {
+    return waitingMessages(this.#parts, address, page);
   }
 
   place(address: Address, wish: PlaceWish): Promise<PlaceOutcome> {

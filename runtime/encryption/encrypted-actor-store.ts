@@ -126,6 +126,11 @@ export class EncryptedActorStore implements ActorStore {
     return polled.map((entries) => entries && this.#plainEntries(entries));
   };
 
+  unread: ActorStore['unread'] = async (partition, address, after, limit) => {
+    const { entries, next } = await this.#inner.unread(partition, address, after, limit);
+    return { entries: await this.#readEntries(entries), next };
+  };
+
   load: ActorStore['load'] = async (partition, addresses) =>
     this.#readAll(await this.#inner.load(partition, addresses), (index) => recordUse(addressAt(addresses, index)));
 

@@ -21,7 +21,7 @@ const REPLICAS_WITHIN_MS = 2_000;
 const AWAITS_REPLY: ReadonlySet<string> = new Set(['append', 'append_pack']);
 
 /** Functions that write nothing that a replica must have. */
-const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth', 'came_back']);
+const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth', 'unread', 'came_back']);
 
 /** Writes keys and arguments of one section. */
 type Write = (keys: string[], args: (string | number)[]) => void;

@@ -1,4 +1,4 @@
-import type { AppendOutcome, Backlog, Mailboxes } from '../actor-store.ts';
+import type { AppendOutcome, Backlog, Mailboxes, Unread } from '../actor-store.ts';
 import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
@@ -8,7 +8,7 @@ import type { FcallBatcher } from './fcall-batcher.ts';
 import { type Keys, Routes, seenField } from './keys.ts';
 import { PackWriter } from './pack-writer.ts';
 import type { PubSub } from './pubsub.ts';
-import { integer, integerOrNull, list, readReplies, replyIn, text } from './replies.ts';
+import { integer, integerOrNull, list, readEntries, readReplies, replyIn, text } from './replies.ts';
 import type { ServerTimes } from './wake-ups.ts';
 
 /** Stored where a seen message has no recorded reply. */
@@ -172,6 +172,20 @@ export class RedisMailboxes implements Mailboxes {
     });
     const [cursor, tail, oldestAt] = list(reply);
     return { cursor: integer(cursor), tail: integer(tail), oldestAt: integerOrNull(oldestAt) };
+  }
+
+  async unread(partition: Partition, address: Address, after: number, limit: number): Promise<Unread> {
+    const { meta, mail } = this.#keys.of(partition);
+    const reply = await this.#calls.call('unread', partition, (keys, args) => {
+      keys.push(meta, mail);
+      args.push(address, after, limit);
+    });
+    const values = list(reply);
+    const [behind, reached] = [integer(values[0]), integerOrNull(values[1])];
+    const found = readEntries(values, 2, behind).filter((entry) => (entry.partition ?? partition) === partition);
+    const entries = found.slice(0, limit);
+    const last = entries.at(-1);
+    return { entries, next: last !== undefined && found.length > limit ? last.seq : reached };
   }
 
   onReply(session: string, receive: (messageId: string, body: string) => void, missed?: () => void): Unsubscribe {

@@ -162,6 +162,7 @@ export class RedisActorStore implements ActorStore {
   recallReply: ActorStore['recallReply'] = (...recall) => this.#mailboxes.recallReply(...recall);
   depth = (partition: Partition, address: Address) => this.#mailboxes.depth(partition, address);
   backlog = (log: Log) => this.#mailboxes.backlog(log);
+  unread: ActorStore['unread'] = (...call) => this.#mailboxes.unread(...call);
   onReply: ActorStore['onReply'] = (...listener) => this.#mailboxes.onReply(...listener);
 
   acquire = (partition: Partition, node: string, grant: string, ttlMs: number, over?: string) =>

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { AppendOutcome, Backlog, Lease } from '../actor-store.ts';
+import type { AppendOutcome, Backlog, Lease, Unread } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Delivery, MailboxEntry } from '../message.ts';
 import type { Notices } from './actor-store-notices.ts';
@@ -11,6 +11,9 @@ import type { GroupMember } from './group-commit.ts';
 
 /** Most characters of unread entries that are in memory. */
 const MOST_UNREAD_CHARS = 4_000_000;
+
+/** Most waiting entries that one call reads for a list: they are read on the thread that runs the turns. */
+const MOST_LOOKED_AT = 1_000;
 
 /** Mailboxes: entries, the duplicate check of client messages, and recorded replies. */
 export class MailboxTable implements GroupMember {
@@ -127,17 +130,29 @@ export class MailboxTable implements GroupMember {
       this.#unreadChars -= unread.body.length;
       return unread;
     }
+    return this.#readEntry(key);
+  }
+
+  #readEntry(key: number): { readonly at: number; readonly body: string } | undefined {
     const row = this.#entry.get(key);
     return row === undefined ? undefined : { at: integer(row, 'at'), body: text(row, 'body') };
   }
 
   /** Entries behind `after` up to and including `upTo`, oldest first. */
   read(state: PartitionState, after: number, upTo: number, limit: number): MailboxEntry[] {
+    return this.#entries(state, after, Math.min(upTo, after + limit), (key) => this.#take(key));
+  }
+
+  #entries(
+    state: PartitionState,
+    after: number,
+    last: number,
+    entryOf: (key: number) => { readonly at: number; readonly body: string } | undefined,
+  ): MailboxEntry[] {
     const entries: MailboxEntry[] = [];
-    const last = Math.min(upTo, after + limit);
     for (let seq = Math.max(after, state.base) + 1; seq <= last; seq++) {
       const key = state.keys[seq - state.base - 1];
-      const entry = key === undefined ? undefined : this.#take(key);
+      const entry = key === undefined ? undefined : entryOf(key);
       if (entry === undefined) throw new Error(`entry ${seq} of ${state.name} is not in the data file`);
       entries.push({ seq, at: entry.at, body: entry.body });
     }
@@ -160,6 +175,16 @@ export class MailboxTable implements GroupMember {
     if (state === undefined) return { cursor: 0, tail: 0, oldestAt: null };
     const [oldest] = this.read(state, state.cursor, state.tail, 1);
     return { cursor: state.cursor, tail: state.tail, oldestAt: oldest?.at ?? null };
+  }
+
+  /** The messages stay in memory for the reader of the mailbox. */
+  unread(partition: Partition, after: number, limit: number): Unread {
+    const state = this.#book.find(partition);
+    if (state === undefined) return { entries: [], next: null };
+    const from = Math.max(after, state.cursor);
+    const last = Math.min(state.tail, from + Math.min(limit, MOST_LOOKED_AT));
+    const entries = this.#entries(state, from, last, (key) => this.#unread.get(key) ?? this.#readEntry(key));
+    return { entries, next: last < state.tail ? last : null };
   }
 
   recall(partition: Partition, messageId: string): string | null {

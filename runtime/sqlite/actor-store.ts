@@ -94,6 +94,9 @@ export class SqliteActorStore implements ActorStore {
 
   backlog = (partition: Partition) => this.#read(({ mailbox }) => mailbox.backlog(partition));
 
+  unread: ActorStore['unread'] = (partition, _address, after, limit) =>
+    this.#read(({ mailbox }) => mailbox.unread(partition, after, limit));
+
   onReply: ActorStore['onReply'] = (session, receive) => this.#notices.replies.subscribe(session, receive);
 
   acquire: ActorStore['acquire'] = (partition, node, grant, ttlMs, over) =>

@@ -176,6 +176,7 @@ describe('svc open', () => {
       'approvals.list': ['/v1/human-approvals'],
       'approvals.get': approvals.map((id) => `/v1/human-approvals/${id}`),
       'actors.get': every,
+      'actors.list_mailbox': every.map((path) => `${path}/mailbox`),
       'actors.list_history': every.map((path) => `${path}/history`),
       'actors.get_state': [`/v1/actors/workflow/${run}/state?at=${message}`],
       'actors.get_diff': [`/v1/actors/workflow/${run}/diff?to=${message}`],

@@ -169,6 +169,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
   recallReply: read(({ store, partition, asked }) => store.recallReply(partition, asked)),
   depth: read(({ store, partition, self }) => store.depth(partition, self)),
   backlog: read(({ store, partition }) => store.backlog(partition)),
+  unread: read(({ store, partition, self }) => store.unread(partition, self, 0, 10)),
   members: read(({ store }) => store.members()),
   readMembers: read(({ store, node }) => store.readMembers(node, '')),
   isKnown: read(({ store, node, lives }) => store.isKnown(node, lives[0])),

@@ -60,6 +60,12 @@ export function sharedLogs(make: MakeStore): void {
         ]);
         assert.deepEqual(await driver.store.backlog(one), await driver.store.backlog(scene.lease.log));
         assert.equal(await driver.store.depth(two, to), 2, 'client messages of the actor');
+        const { entries, next } = await driver.store.unread(two, to, 0, 10);
+        assert.deepEqual(
+          entries.map(({ body, partition }) => [body, partition]),
+          ['named', 'sent', 'to a neighbour'].map((body) => [body, two]),
+        );
+        assert.equal(next, null);
       },
     );
 

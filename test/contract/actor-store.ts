@@ -14,6 +14,7 @@ import { modelContract } from './actor-store-model.ts';
 import { ownEffectContract } from './actor-store-own-effects.ts';
 import { sendContract } from './actor-store-sends.ts';
 import { timerContract } from './actor-store-timers.ts';
+import { unreadContract } from './actor-store-unread.ts';
 import type { MakeStore } from './store-under-test.ts';
 
 export type { MakeStore, StoreUnderTest } from './store-under-test.ts';
@@ -24,6 +25,7 @@ type Section = (make: MakeStore) => void;
 const OF_SEVERAL_ACTORS: readonly Section[] = [commitContract, sendContract];
 const OF_ONE_ACTOR: readonly Section[] = [
   mailboxContract,
+  unreadContract,
   freshContract,
   leaseContract,
   memberContract,

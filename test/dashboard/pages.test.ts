@@ -127,7 +127,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     ...['', '?tab=graph', '?tab=differences', '?tab=start'].map((tab) => `/catalog/workflow/${workflow}${tab}`),
     '/catalog/edit?kind=workflow',
     '/actors',
-    ...['', '?tab=history'].map((tab) => `/actors/execution/${run}${tab}`),
+    ...['', '?tab=mailbox', '?tab=history'].map((tab) => `/actors/execution/${run}${tab}`),
     '/dead-letters',
     '/fleet?count=2&tags=gpu',
     '/stimuli',

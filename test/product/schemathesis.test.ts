@@ -74,6 +74,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/api-keys': [400],
   'GET /v1/cortex/patterns': [400],
   'GET /v1/admin/rate-limits/overrides': [400],
+  'GET /v1/actors/{kind}/{id}/mailbox': [400],
   'GET /v1/actors/{kind}/{id}/history': [400],
   'GET /v1/actors/{kind}/{id}/recording': [400],
   'GET /v1/audit': [400],

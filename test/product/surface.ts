@@ -169,6 +169,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'DELETE /v1/secrets/{path}': { access: 'write', thing: 'secret' },
 
   'GET /v1/actors/{kind}/{id}': look(),
+  'GET /v1/actors/{kind}/{id}/mailbox': look(),
   'GET /v1/actors/{kind}/{id}/history': look(),
   'GET /v1/actors/{kind}/{id}/state': look(undefined, '?at=x'),
   'GET /v1/actors/{kind}/{id}/diff': look(undefined, '?to=x'),

@@ -103,6 +103,7 @@ export class FaultyStore implements ActorStore {
   recallReply: ActorStore['recallReply'] = (...a) => this.#through('recallReply', () => this.#inner.recallReply(...a));
   depth: ActorStore['depth'] = (...a) => this.#through('depth', () => this.#inner.depth(...a));
   backlog: ActorStore['backlog'] = (...a) => this.#through('backlog', () => this.#inner.backlog(...a));
+  unread: ActorStore['unread'] = (...a) => this.#through('unread', () => this.#inner.unread(...a));
   acquire: ActorStore['acquire'] = (...a) => this.#through('acquire', () => this.#inner.acquire(...a));
   renew: ActorStore['renew'] = (...a) => this.#through('renew', () => this.#inner.renew(...a));
   renewedAt: ActorStore['renewedAt'] = (lease) => this.#inner.renewedAt(lease);

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { WAIT_REASONS } from '../../runtime/calls/waiting-messages.ts';
 import { TURN_PARTS } from '../../runtime/turns/digest.ts';
 import { MOST_REPLAYED } from '../traces/actor-lines.ts';
 import { operation } from './operation.ts';
-import { limitField, nextPageField } from './schemas/fields.ts';
+import { limitField, nextPageField, pageTokenField } from './schemas/fields.ts';
 import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
 import { DeliveryRow, keptFromField } from './schemas/traces.ts';
 
@@ -130,6 +131,31 @@ const Diff = z
   })
   .meta({ id: 'ActorStateDiff' });
 
+const WaitingMessage = z
+  .object({
+    message_id: z.string(),
+    cause_id: z.string().nullable().describe('Message whose turn sent this one.'),
+    trace_id: z.string(),
+    from: z.string().nullable().describe('Address of the sender; null for a client and for an effect.'),
+    type: z.string(),
+    origin: z.enum(['client', 'actor', 'timer', 'effect']),
+    reason: z
+      .enum(WAIT_REASONS)
+      .describe(
+        'unread: the messages before it come first; postponed: its actor is loaded slowly; failing: it failed and is tried again; deferred: it waits behind one that fails.',
+      ),
+    at: time.nullable().describe('When it was appended; null for failing and deferred ones.'),
+  })
+  .meta({ id: 'WaitingMessage' });
+
+const Mailbox = z
+  .object({
+    address: z.string(),
+    messages: z.array(WaitingMessage).readonly().describe('Oldest first. May be fewer than asked for on any page.'),
+    ...nextPageField,
+  })
+  .meta({ id: 'WaitingMessages' });
+
 const MOST_LISTED = 1_000;
 
 const past = { tag: 'actors', access: 'read', needs: ['actorHistory'] } as const;
@@ -149,6 +175,26 @@ export const ACTOR_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/actors/:kind/:id', style: 'coded', texts, also: [404] },
     commands: ['actor show'],
     handle: ({ actors }, { identity, params }) => actors.get(identity, params.kind, params.id),
+  }),
+  operation({
+    ...common,
+    needs: ['actorMailbox'],
+    name: 'actors.list_mailbox',
+    summary: 'List the messages that wait for an actor',
+    description:
+      'Without their payloads. It reads the log of the partition, so a page may be short, or empty, although another follows.',
+    input: {
+      params: ActorParams,
+      query: z.object({ limit: limitField(100, MOST_LISTED), page_token: pageTokenField }),
+    },
+    answer: Mailbox,
+    rest: { method: 'GET', path: '/v1/actors/:kind/:id/mailbox', style: 'coded', texts, also: [404] },
+    commands: ['actor mailbox'],
+    handle: ({ actorMailbox }, { identity, params: { kind, id }, query }) =>
+      actorMailbox.list(identity, kind, id, {
+        limit: Math.min(query.limit, MOST_LISTED),
+        pageToken: query.page_token,
+      }),
   }),
   operation({
     ...past,

@@ -31,6 +31,7 @@ import type { MessageApi } from '../traces/messages.ts';
 import type { RecordingApi } from '../traces/recordings.ts';
 import type { TapApi } from '../traces/tap.ts';
 import type { TraceApi } from '../traces/traces.ts';
+import type { ActorMailboxApi } from '../traces/waiting-messages.ts';
 import type { WhyApi } from '../why/why.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
@@ -74,6 +75,8 @@ export interface OperationPorts extends StartLimits {
   readonly chaos?: ChaosApi;
   /** Single actors, read by address. */
   readonly actors?: ActorReads;
+  /** The messages that wait for them. */
+  readonly actorMailbox?: ActorMailboxApi;
   /** Their history, from the ledger. */
   readonly actorHistory?: ActorHistoryApi;
   readonly deadLetters?: DeadLetterApi;

@@ -62,6 +62,12 @@ export class Sight {
     return this.sees(address);
   }
 
+  /** Whether a request may be answered that names an actor which need not exist yet: an operator may look for any of the tenant. */
+  async mayLookFor(address: Address): Promise<boolean> {
+    if (await this.mayOpen(address)) return true;
+    return seesAll(this.viewer) && !FLEET_KINDS.has(parseAddress(address).kind);
+  }
+
   sees(address: Address): Promise<boolean> {
     let known = this.#seen.get(address);
     if (known === undefined) {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { contextOf } from '../../context.ts';
 import { isObject, type JsonObject, listOf, numberOf, textOf, textsOf } from '../../json.ts';
+import { listed } from '../../list-pages.ts';
 import { counted, print, shownValue } from '../../output.ts';
 import { wholeNumber } from '../../read-input.ts';
 
@@ -24,9 +25,25 @@ export function actor(program: Command): void {
       const answer = await client.json('GET', pathOf(kind, id), { repeatable: true });
       await print(output, { value: answer, text: shownActor(answer) });
     });
+  mailbox(group);
   history(group);
   state(group);
   diff(group);
+}
+
+function mailbox(group: Command): void {
+  group
+    .command('mailbox')
+    .description('list the messages that wait for an actor, oldest first')
+    .argument(...KIND)
+    .argument(...ID)
+    .option('--limit <count>', 'maximum number of messages (default: 100)')
+    .action(async (kind: string, id: string, { limit }: { limit?: string }, command: Command) => {
+      const { client, output } = contextOf(command);
+      const most = Number(wholeNumber(limit, '--limit', 1) ?? 100);
+      const items = await listed(client, `${pathOf(kind, id)}/mailbox`, 'messages', { limit: String(most) });
+      await print(output, { value: items, rows: { items, columns: ['at', 'type', 'from', 'reason', 'message_id'] } });
+    });
 }
 
 interface HistoryOptions {

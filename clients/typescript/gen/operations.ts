@@ -1538,6 +1538,29 @@ export type WaitingJudge = {
   readonly status: "asked" | "judging";
 };
 
+export type WaitingMessage = {
+  readonly message_id: string;
+  /** Message whose turn sent this one. */
+  readonly cause_id: string | null;
+  readonly trace_id: string;
+  /** Address of the sender; null for a client and for an effect. */
+  readonly from: string | null;
+  readonly type: string;
+  readonly origin: "client" | "actor" | "timer" | "effect";
+  /** unread: the messages before it come first; postponed: its actor is loaded slowly; failing: it failed and is tried again; deferred: it waits behind one that fails. */
+  readonly reason: "unread" | "postponed" | "failing" | "deferred";
+  /** When it was appended; null for failing and deferred ones. */
+  readonly at: string | null;
+};
+
+export type WaitingMessages = {
+  readonly address: string;
+  /** Oldest first. May be fewer than asked for on any page. */
+  readonly messages: readonly (WaitingMessage)[];
+  /** For `page_token`; absent at the end. */
+  readonly next_page_token?: string;
+};
+
 export type Why = {
   /** Whether the run has not ended. */
   readonly waiting: boolean;
@@ -3241,6 +3264,17 @@ export interface SvcClient {
       /** the id of an actor */
       readonly id: string;
     }, options?: CallOptions): Promise<Actor>;
+    /** List the messages that wait for an actor. Without their payloads. It reads the log of the partition, so a page may be short, or empty, although another follows. (`GET /v1/actors/{kind}/{id}/mailbox`) */
+    listMailbox(input: {
+      /** Maximum number of entries; default 100, at most 1000. */
+      readonly limit?: number;
+      /** `next_page_token` of the page before, under the same conditions; costs the same however far behind. */
+      readonly page_token?: string;
+      /** the kind of an actor, such as execution or workflow */
+      readonly kind: string;
+      /** the id of an actor */
+      readonly id: string;
+    }, options?: CallOptions): Promise<WaitingMessages>;
     /** List the deliveries to an actor (`GET /v1/actors/{kind}/{id}/history`) */
     listHistory(input: {
       readonly order?: "oldest_first" | "newest_first";
@@ -3908,6 +3942,7 @@ const MODEL_PROVIDERS_REMOVE_MODEL: Route = {"method":"DELETE","path":"/v1/clust
 const FAULTS_INJECT: Route = {"method":"POST","path":"/v1/chaos/faults","query":[],"body":"json","answer":"json"};
 const FAULTS_LIST: Route = {"method":"GET","path":"/v1/chaos/faults","query":["limit","page_token"],"body":null,"answer":"json"};
 const ACTORS_GET: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}","query":[],"body":null,"answer":"json"};
+const ACTORS_LIST_MAILBOX: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/mailbox","query":["limit","page_token"],"body":null,"answer":"json"};
 const ACTORS_LIST_HISTORY: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/history","query":["order","limit","page_token","next"],"body":null,"answer":"json"};
 const ACTORS_GET_STATE: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/state","query":["at"],"body":null,"answer":"json"};
 const ACTORS_GET_DIFF: Route = {"method":"GET","path":"/v1/actors/{kind}/{id}/diff","query":["from","to"],"body":null,"answer":"json"};
@@ -4112,6 +4147,7 @@ export const operationsOf = (sender: Sender): SvcClient => ({
   },
   actors: {
     get: (input, options) => sender.json(ACTORS_GET, input, options),
+    listMailbox: (input, options) => sender.json(ACTORS_LIST_MAILBOX, input, options),
     listHistory: (input, options) => sender.json(ACTORS_LIST_HISTORY, input, options),
     getState: (input, options) => sender.json(ACTORS_GET_STATE, input, options),
     getDiff: (input, options) => sender.json(ACTORS_GET_DIFF, input, options),

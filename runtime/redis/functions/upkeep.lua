@@ -19,6 +19,39 @@ register('backlog', function(keys, args)
   return results
 end, { 'no-writes' })
 
+-- Reads the unhandled entries behind a number that may have a message for one actor: those whose addresses have its own, and those
+-- without addresses. It stops after so many entries, or bytes looked at; Redis serves no other client meanwhile.
+-- KEYS  a section: meta, mail
+-- ARGV  a section: address, after, most entries
+-- returns a section: {number behind which the entries are, number up to which it looked or '' at the end, entries (entries_behind)}
+local MOST_LOOKED_AT, BYTES_LOOKED_AT = 4096, 1048576
+
+register('unread', function(keys, args)
+  local results = {}
+  for s = 1, tonumber(args[1]) do
+    local k, a = s * 2 - 1, s * 3
+    local box = box_of(args[2], keys[k], keys[k + 1], nil, redis.call('HGET', keys[k], 'log'))
+    local cursor = tonumber(redis.call('HGET', box.meta, 'cursor') or 0)
+    local after, most, line = math.max(cursor, tonumber(args[a + 1])), tonumber(args[a + 2]), '\n' .. args[a] .. '\n'
+    local flat, n, looked, bytes = { int(after), '' }, 3, 0, 0
+    each_entry(box.mail, after, nil, function(row)
+      local fields = row[2]
+      local lengths, targets, partitions = lengths_and_targets(fields)
+      looked, bytes = looked + 1, bytes + #fields[4]
+      if not targets or string.find('\n' .. targets .. '\n', line, 1, true) then
+        flat[n], flat[n + 1], flat[n + 2] = string.match(row[1], '^%d+'), fields[2], lengths or ''
+        flat[n + 3], flat[n + 4] = partitions or '', fields[4]
+        n = n + 5
+      end
+      if looked < MOST_LOOKED_AT and bytes < BYTES_LOOKED_AT and n < 3 + 5 * most then return false end
+      flat[2] = int(number_of(row) + messages_of(lengths) - 1)
+      return true
+    end)
+    results[s] = flat
+  end
+  return results
+end, { 'no-writes' })
+
 -- Reads rows of a journal, oldest first.
 -- KEYS  a section: journal, mail
 -- ARGV  a section: after (id of a row), limit

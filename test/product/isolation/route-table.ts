@@ -123,6 +123,7 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
     posted('/v1/api-keys/validate', (key) => ({ key })),
   ),
   row('GET /v1/actors/{kind}/{id}', 'id', EXECUTIONS, actor('execution')),
+  row('GET /v1/actors/{kind}/{id}/mailbox', 'id', EXECUTIONS, actor('execution', '/mailbox')),
   row('GET /v1/actors/{kind}/{id}/history', 'id', EXECUTIONS, actor('execution', '/history')),
   row('GET /v1/actors/{kind}/{id}/state', 'id', EXECUTIONS, actor('execution', '/state?at=x')),
   row('GET /v1/actors/{kind}/{id}/diff', 'id', EXECUTIONS, actor('execution', '/diff?to=x')),

@@ -89,6 +89,12 @@ describe('actors that are slow to load', { skip: redisMissing() ?? false }, () =
     await waitUntil('its state is being written', () => at.writes.waiting > 0);
     for (const n of [1, 2, 3]) for (const to of others) await hear(runtime, to, n);
     await waitUntil('its messages are postponed', async () => (await at.postponed()) === 3);
+    const { messages, next } = await runtime.client.waiting(large, { limit: 2 });
+    const more = await runtime.client.waiting(large, { limit: 2, from: next ?? undefined });
+    assert.deepEqual(
+      [...messages, ...more.messages].map(({ reason, message }) => [reason, message.payload]),
+      [1, 2, 3].map((n) => ['postponed', { n }]),
+    );
     at.writes.open();
     assert.deepEqual((await answers).at(-1), [0, 1, 2, 3]);
     assert.equal(await at.postponed(), 0);

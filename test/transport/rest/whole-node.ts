@@ -38,6 +38,7 @@ export const wholeNode = (): RestServerParts => ({
   secretKeys: uncalled(),
   chaos: uncalled(),
   actors: uncalled(),
+  actorMailbox: uncalled(),
   actorHistory: uncalled(),
   forks: uncalled(),
   deadLetters: uncalled(),

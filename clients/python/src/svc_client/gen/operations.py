@@ -136,6 +136,7 @@ from .types import (
     VolumesDeleteAnswer,
     VolumesListAnswer,
     VolumesListEventsAnswer,
+    WaitingMessages,
     WebhooksReceiveAnswer,
     Why,
     Workflow,
@@ -241,6 +242,7 @@ MODEL_PROVIDERS_REMOVE_MODEL = Route("DELETE", "/v1/cluster/providers/{name}/mod
 FAULTS_INJECT = Route("POST", "/v1/chaos/faults", (), "json", "json")
 FAULTS_LIST = Route("GET", "/v1/chaos/faults", ("limit", "page_token", ), None, "json")
 ACTORS_GET = Route("GET", "/v1/actors/{kind}/{id}", (), None, "json")
+ACTORS_LIST_MAILBOX = Route("GET", "/v1/actors/{kind}/{id}/mailbox", ("limit", "page_token", ), None, "json")
 ACTORS_LIST_HISTORY = Route("GET", "/v1/actors/{kind}/{id}/history", ("order", "limit", "page_token", "next", ), None, "json")
 ACTORS_GET_STATE = Route("GET", "/v1/actors/{kind}/{id}/state", ("at", ), None, "json")
 ACTORS_GET_DIFF = Route("GET", "/v1/actors/{kind}/{id}/diff", ("from", "to", ), None, "json")
@@ -1787,6 +1789,23 @@ class ActorsApi:
         # kind: the kind of an actor, such as execution or workflow
         # id: the id of an actor
         answer: Actor = self._sender.json(ACTORS_GET, {"kind": kind, "id": id}, ("kind", "id", ), options)
+        return answer
+
+    def list_mailbox(
+        self,
+        *,
+        kind: str,
+        id: str,
+        limit: Optional[int] = None,
+        page_token: Optional[str] = None,
+        options: Optional[CallOptions] = None,
+    ) -> WaitingMessages:
+        """List the messages that wait for an actor. Without their payloads. It reads the log of the partition, so a page may be short, or empty, although another follows. (`GET /v1/actors/{kind}/{id}/mailbox`)"""
+        # limit: Maximum number of entries; default 100, at most 1000.
+        # page_token: `next_page_token` of the page before, under the same conditions; costs the same however far behind.
+        # kind: the kind of an actor, such as execution or workflow
+        # id: the id of an actor
+        answer: WaitingMessages = self._sender.json(ACTORS_LIST_MAILBOX, {"limit": limit, "page_token": page_token, "kind": kind, "id": id}, ("kind", "id", ), options)
         return answer
 
     def list_history(

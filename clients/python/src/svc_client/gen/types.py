@@ -1542,6 +1542,28 @@ class WaitingJudge(TypedDict):
     execution_id: "str"
     status: "Literal['asked', 'judging']"
 
+WaitingMessage = TypedDict("WaitingMessage", {
+    "message_id": "str",
+    # Message whose turn sent this one.
+    "cause_id": "Union[str, None]",
+    "trace_id": "str",
+    # Address of the sender; null for a client and for an effect.
+    "from": "Union[str, None]",
+    "type": "str",
+    "origin": "Literal['client', 'actor', 'timer', 'effect']",
+    # unread: the messages before it come first; postponed: its actor is loaded slowly; failing: it failed and is tried again; deferred: it waits behind one that fails.
+    "reason": "Literal['unread', 'postponed', 'failing', 'deferred']",
+    # When it was appended; null for failing and deferred ones.
+    "at": "Union[str, None]",
+})
+
+class WaitingMessages(TypedDict):
+    address: "str"
+    # Oldest first. May be fewer than asked for on any page.
+    messages: "List[WaitingMessage]"
+    # For `page_token`; absent at the end.
+    next_page_token: "NotRequired[str]"
+
 class Why(TypedDict):
     # Whether the run has not ended.
     waiting: "bool"
