@@ -3,8 +3,11 @@ import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { oneShotAgent } from '../one-shot-agent.ts';
 
-/** `rounds`: one call in each round; `long`: the same with larger files; `one-turn`: all calls in the model's first turn. */
-export type Variant = 'rounds' | 'long' | 'one-turn';
+/**
+ * `rounds`: one call in each round; `listing`, `writing`: the same with one kind of tool, which reads or must not be repeated; `long`: as
+ * `rounds` with larger files; `one-turn`: all calls in the model's first turn.
+ */
+export type Variant = 'rounds' | 'listing' | 'writing' | 'long' | 'one-turn';
 
 export const CALLS = 10;
 export const TENANT = 'bench';
@@ -12,24 +15,44 @@ export const IDENTITY: Identity = { kind: 'local', subject: 'bench', tenant: TEN
 
 export const manifest = (): AgentManifest => oneShotAgent('Keep notes.', "tools: ['fs.*']");
 
+type Call = { readonly name: string; readonly arguments: JsonObject };
+
+const content = (lines: number): string => 'A line of a note that an agent keeps.\n'.repeat(lines);
+
+const pathOf = (note: number): string => `notes/note-${note}.md`;
+
+const written = (note: number, lines: number): Call => ({
+  name: 'fs.write',
+  arguments: { path: pathOf(note), content: content(lines) },
+});
+
+const times = (call: (at: number) => Call): readonly Call[] => Array.from({ length: CALLS }, (_, at) => call(at));
+
 /** A file is written, then read; five times. */
-const calls = (lines: number): readonly { readonly name: string; readonly arguments: JsonObject }[] =>
-  Array.from({ length: CALLS }, (_, at): { name: string; arguments: JsonObject } => {
-    const path = `notes/note-${Math.floor(at / 2)}.md`;
-    const content = 'A line of a note that an agent keeps.\n'.repeat(lines);
-    return at % 2 === 0 ? { name: 'fs.write', arguments: { path, content } } : { name: 'fs.read', arguments: { path } };
+const mixed = (lines: number): readonly Call[] =>
+  times((at) => {
+    const note = Math.floor(at / 2);
+    return at % 2 === 0 ? written(note, lines) : { name: 'fs.read', arguments: { path: pathOf(note) } };
   });
 
-const inRounds = (word: Variant, lines: number): JsonObject[] =>
-  calls(lines).map((call, at) => ({ match: { contains: word, round: at + 1 }, reply: { tool_calls: [call] } }));
+const inRounds = (word: Variant, calls: readonly Call[]): JsonObject[] =>
+  calls.map((call, at) => ({ match: { contains: word, round: at + 1 }, reply: { tool_calls: [call] } }));
 
 /** What the scripted model answers; JSON is YAML. Files have a thousand characters, long ones ten thousand. */
 export const script = (): string =>
   JSON.stringify({
     rules: [
-      ...inRounds('rounds', 26),
-      ...inRounds('long', 260),
-      { match: { contains: 'one-turn', round: 1 }, reply: { tool_calls: calls(26) } },
+      ...inRounds('rounds', mixed(26)),
+      ...inRounds(
+        'listing',
+        times(() => ({ name: 'fs.list', arguments: { path: '.' } })),
+      ),
+      ...inRounds(
+        'writing',
+        times((at) => written(at, 26)),
+      ),
+      ...inRounds('long', mixed(260)),
+      { match: { contains: 'one-turn', round: 1 }, reply: { tool_calls: mixed(26) } },
       { reply: 'All notes are kept.' },
     ],
   });
