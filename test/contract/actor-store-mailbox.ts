@@ -235,15 +235,15 @@ export function mailboxContract(make: MakeStore): void {
 
     promise('an append notifies the node that holds the partition, and no other', async (driver) => {
       const partition = await driver.partition();
-      await driver.lease(partition, 'node-bell');
-      const rung: string[] = [];
+      await driver.lease(partition, 'node-woken');
+      const woken: string[] = [];
       const wrong: string[] = [];
-      const stop = driver.store.onWake('node-bell', (which) => rung.push(which));
+      const stop = driver.store.onWake('node-woken', (which) => woken.push(which));
       const stopOther = driver.store.onWake('node-other', (which) => wrong.push(which));
-      // A bell may be lost (a subscription may take a moment), so appends go on until one rings.
-      await eventually('the bell rings', async () => {
-        await driver.append(partition, driver.address(), 'ding');
-        return rung.includes(partition);
+      // A wake-up may be lost (a subscription may take a moment), so appends go on until one arrives.
+      await eventually('a wake-up arrives', async () => {
+        await driver.append(partition, driver.address(), 'message');
+        return woken.includes(partition);
       });
       stop();
       stopOther();

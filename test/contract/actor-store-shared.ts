@@ -11,7 +11,7 @@ import { at, commitOf, eventually, type MakeStore, section } from './store-under
 const kindOf = ({ kind }: CommitOutcome): string => kind;
 
 function granted(outcome: AdoptOutcome): Extract<AdoptOutcome, { kind: 'granted' }> {
-  return outcome.kind === 'granted' ? outcome : assert.fail(`the log was not had: ${outcome.kind}`);
+  return outcome.kind === 'granted' ? outcome : assert.fail(`the log was not granted: ${outcome.kind}`);
 }
 
 /** `SVC_SHARED_HISTORIES` for more. */
@@ -24,18 +24,18 @@ export function sharedLogs(make: MakeStore): void {
     promise(
       'every message to a partition is in the log that it shares, in order, with its partition',
       async (driver) => {
-        const scene = await SharedLogDriver.make(driver);
-        const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+        const setup = await SharedLogDriver.make(driver);
+        const [one, two] = [at(setup.partitions, 0), at(setup.partitions, 1)];
         const to = driver.address();
         await driver.store.append(one, [fresh(to, 'fresh')], BOUND);
         await driver.append(two, to, 'named');
-        const [home] = scene.homes;
+        const [home] = setup.homes;
         assert.ok(home);
         const source = await driver.lease(await driver.partition());
         await driver.mustCommit(source, 0, 0, { sends: [{ partition: two, delivery: driver.delivery(to, 'sent') }] });
         await driver.flush(source);
         const id = randomUUID();
-        await scene.commit(
+        await setup.commit(
           [
             {
               partition: one,
@@ -44,13 +44,13 @@ export function sharedLogs(make: MakeStore): void {
               sends: [{ partition: two, delivery: driver.delivery(to, 'to a neighbour') }],
             },
           ],
-          scene.cursor,
+          setup.cursor,
         );
         await eventually('the timer is due', async () => (await driver.fireTimers(home)) === null);
         const claim = await driver.store.claimEffect(one, id, 'node-a/1', TTL_MS);
         assert.equal(claim.kind, 'claimed');
         assert.ok(await driver.store.settleEffect(one, id, 1, driver.delivery(to, 'result')));
-        assert.deepEqual(await scene.bodies(), [
+        assert.deepEqual(await setup.bodies(), [
           '0:fresh',
           '1:named',
           '1:sent',
@@ -58,7 +58,7 @@ export function sharedLogs(make: MakeStore): void {
           '0:due',
           '0:result',
         ]);
-        assert.deepEqual(await driver.store.backlog(one), await driver.store.backlog(scene.lease.log));
+        assert.deepEqual(await driver.store.backlog(one), await driver.store.backlog(setup.lease.log));
         assert.equal(await driver.store.depth(two, to), 2, 'client messages of the actor');
         const { entries, next } = await driver.store.unread(two, to, 0, 10);
         assert.deepEqual(
@@ -70,17 +70,17 @@ export function sharedLogs(make: MakeStore): void {
     );
 
     promise('one commit changes several partitions, or none', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+      const setup = await SharedLogDriver.make(driver);
+      const [one, two] = [at(setup.partitions, 0), at(setup.partitions, 1)];
       const [to, other] = [driver.address(), driver.address()];
       const outcomes = await driver.store.append(one, [fresh(to, 'a')], BOUND);
       const session = randomUUID();
       const heard: string[] = [];
       const stop = driver.store.onReply(session, (_, body) => heard.push(body));
-      const [entry] = await driver.entries(scene.lease, scene.cursor);
+      const [entry] = await driver.entries(setup.lease, setup.cursor);
       const [outcome] = outcomes;
       assert.ok(outcome?.kind === 'accepted' && entry !== undefined);
-      assert.deepEqual([outcome.seq, outcome.log], [entry.seq, scene.lease.log]);
+      assert.deepEqual([outcome.seq, outcome.log], [entry.seq, setup.lease.log]);
       const messageId = randomUUID();
       const partitions = [
         { ...NO_CHANGES, partition: one, records: [{ address: to, record: 'A' }] },
@@ -92,7 +92,7 @@ export function sharedLogs(make: MakeStore): void {
         },
       ];
       const replies = [{ session, messageId, body: 'answer', fresh: true, partition: one }];
-      const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq, { journal: 'row', replies }), partitions };
+      const commit = { ...commitOf(setup.lease, setup.cursor, entry.seq, { journal: 'row', replies }), partitions };
       const wrong = {
         ...commit,
         partitions: partitions.map((part) => ({ ...part, events: [{ address: to, first: 7, data: ['x'] }] })),
@@ -106,7 +106,7 @@ export function sharedLogs(make: MakeStore): void {
       await eventually('the reply is published', () => heard.length > 0);
       stop();
       assert.equal(await driver.store.recallReply(one, messageId, outcome), 'answer');
-      const rows = await driver.store.readJournal(scene.lease.log, 0, 10);
+      const rows = await driver.store.readJournal(setup.lease.log, 0, 10);
       assert.deepEqual(
         rows.map(({ row, entries }) => [row, entries.map(({ partition, body }) => [partition, body])]),
         [['row', [[one, 'a']]]],
@@ -119,22 +119,22 @@ export function sharedLogs(make: MakeStore): void {
         const [busy, lost, ahead] = await driver.partitionsOfOneTag(3);
         assert.ok(busy && lost && ahead);
         const homes = [await driver.lease(busy), await driver.lease(lost), await driver.lease(ahead)];
-        const scene = await SharedLogDriver.over(driver, homes);
+        const setup = await SharedLogDriver.over(driver, homes);
         const far = await SharedLogDriver.make(driver, 1);
         await driver.append(busy, driver.address(), 'waits');
         await driver.lease(lost, 'node-a');
-        assert.deepEqual(await scene.logs.join(scene.lease, homes), ['busy', 'lost', 'joined']);
+        assert.deepEqual(await setup.logs.join(setup.lease, homes), ['busy', 'lost', 'joined']);
         const closed = await far.logs.close(far.lease);
         const [home] = far.homes;
         assert.ok(closed !== null && home !== undefined);
-        assert.deepEqual(await scene.logs.join(scene.lease, [home]), ['ahead']);
-        assert.equal(await scene.logs.join({ ...scene.lease, grant: randomUUID() }, homes), null);
+        assert.deepEqual(await setup.logs.join(setup.lease, [home]), ['ahead']);
+        assert.equal(await setup.logs.join({ ...setup.lease, grant: randomUUID() }, homes), null);
       },
     );
 
     promise('while a partition shares a log nothing is committed in its own', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      for (const home of scene.homes) {
+      const setup = await SharedLogDriver.make(driver);
+      for (const home of setup.homes) {
         const cursor = await driver.cursor(home.log);
         assert.equal(
           kindOf(await driver.commit(home, 0, 0, { records: [{ address: driver.address(), record: 'x' }] })),
@@ -145,18 +145,18 @@ export function sharedLogs(make: MakeStore): void {
     });
 
     promise('a closed log takes no more messages; later ones go to the partition, behind it', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const [one] = scene.partitions;
+      const setup = await SharedLogDriver.make(driver);
+      const [one] = setup.partitions;
       assert.ok(one);
       const to = driver.address();
       const other = await driver.another();
       for (const store of [driver.store, other]) await store.append(one, [fresh(to, 'before')], BOUND);
-      const closed = await scene.logs.close(scene.lease);
+      const closed = await setup.logs.close(setup.lease);
       assert.ok(closed !== null);
       for (const store of [driver.store, other]) await store.append(one, [fresh(to, 'after')], BOUND);
       await driver.append(one, to, 'named');
-      assert.deepEqual(await scene.bodies(), ['0:before', '0:before']);
-      const own = await driver.entries(at(scene.homes, 0), closed.cursor);
+      assert.deepEqual(await setup.bodies(), ['0:before', '0:before']);
+      const own = await driver.entries(at(setup.homes, 0), closed.cursor);
       assert.deepEqual(
         own.map(({ body }) => body),
         ['after', 'after', 'named'],
@@ -166,38 +166,38 @@ export function sharedLogs(make: MakeStore): void {
         'numbers grow',
       );
       assert.equal((await driver.store.backlog(one)).cursor, closed.cursor);
-      assert.deepEqual(await scene.logs.close(scene.lease), closed, 'twice is once');
+      assert.deepEqual(await setup.logs.close(setup.lease), closed, 'twice is once');
     });
 
     promise('a partition cannot be leased before the log that it shared is read to its end', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const one = at(scene.partitions, 0);
+      const setup = await SharedLogDriver.make(driver);
+      const one = at(setup.partitions, 0);
       await driver.store.append(one, [fresh(driver.address(), 'waits')], BOUND);
-      const asked = () => driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS, at(scene.homes, 0).grant);
+      const asked = () => driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS, at(setup.homes, 0).grant);
       const held = await asked();
       assert.ok(held.kind === 'held');
-      assert.deepEqual([held.by, held.grant, held.behind], ['node-a', scene.lease.grant, scene.lease.log]);
-      assert.equal((await scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS)).kind, 'held');
-      const adopted = granted(await scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, held.grant));
-      assert.deepEqual([...adopted.partitions].sort(), [...scene.partitions].sort());
-      assert.equal(kindOf(await scene.commit([])), 'fenced', 'the earlier holder');
-      assert.equal(await scene.logs.close(scene.lease), null);
+      assert.deepEqual([held.by, held.grant, held.behind], ['node-a', setup.lease.grant, setup.lease.log]);
+      assert.equal((await setup.logs.adopt(setup.lease.log, 'node-b', randomUUID(), TTL_MS)).kind, 'held');
+      const adopted = granted(await setup.logs.adopt(setup.lease.log, 'node-b', randomUUID(), TTL_MS, held.grant));
+      assert.deepEqual([...adopted.partitions].sort(), [...setup.partitions].sort());
+      assert.equal(kindOf(await setup.commit([])), 'fenced', 'the earlier holder');
+      assert.equal(await setup.logs.close(setup.lease), null);
       const still = await asked();
       assert.deepEqual([still.kind, still.kind === 'held' && still.by], ['held', 'node-b']);
-      const reader = new SharedLogDriver(driver, scene.homes, adopted.lease, adopted.cursor);
+      const reader = new SharedLogDriver(driver, setup.homes, adopted.lease, adopted.cursor);
       assert.deepEqual(await reader.bodies(), ['0:waits']);
-      assert.equal(await scene.logs.remove(adopted.lease), false, 'entries wait');
+      assert.equal(await setup.logs.remove(adopted.lease), false, 'entries wait');
       assert.equal(kindOf(await reader.commit([])), 'committed');
       assert.equal(reader.cursor, adopted.tail);
       const had = await asked();
       assert.ok(had.kind === 'granted');
       assert.ok(had.cursor > adopted.tail);
-      assert.equal(await scene.logs.remove(adopted.lease), false, 'its journal is not in documents');
+      assert.equal(await setup.logs.remove(adopted.lease), false, 'its journal is not in documents');
       await driver.store.trimJournal(adopted.lease, reader.cursor);
-      assert.ok((await scene.logs.list()).includes(scene.lease.log));
-      assert.ok(await scene.logs.remove(adopted.lease));
-      assert.ok(!(await scene.logs.list()).includes(scene.lease.log));
-      assert.equal((await scene.logs.adopt(scene.lease.log, 'node-c', randomUUID(), TTL_MS)).kind, 'gone');
+      assert.ok((await setup.logs.list()).includes(setup.lease.log));
+      assert.ok(await setup.logs.remove(adopted.lease));
+      assert.ok(!(await setup.logs.list()).includes(setup.lease.log));
+      assert.equal((await setup.logs.adopt(setup.lease.log, 'node-c', randomUUID(), TTL_MS)).kind, 'gone');
     });
 
     promise('sends that a partition still owes come before what it sends within the log', async (driver) => {
@@ -206,36 +206,36 @@ export function sharedLogs(make: MakeStore): void {
       const homes = [await driver.lease(one, 'node-a'), await driver.lease(two, 'node-a')] as const;
       const sends = (body: string) => [{ partition: two, delivery: driver.delivery(driver.address(), body) }];
       await driver.mustCommit(homes[0], 0, 0, { sends: sends('owed') });
-      const scene = await SharedLogDriver.over(driver, homes);
-      assert.deepEqual(await scene.logs.join(scene.lease, homes), ['joined', 'joined']);
-      const outcome = await scene.commit([{ partition: one, sends: sends('sent') }]);
+      const setup = await SharedLogDriver.over(driver, homes);
+      assert.deepEqual(await setup.logs.join(setup.lease, homes), ['joined', 'joined']);
+      const outcome = await setup.commit([{ partition: one, sends: sends('sent') }]);
       assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one]);
       await driver.flush(homes[0]);
-      assert.deepEqual(await scene.bodies(), ['1:owed', '1:sent']);
-      await scene.commit([{ partition: one, sends: sends('at once') }]);
-      assert.deepEqual(await scene.bodies(), ['1:at once']);
+      assert.deepEqual(await setup.bodies(), ['1:owed', '1:sent']);
+      await setup.commit([{ partition: one, sends: sends('at once') }]);
+      assert.deepEqual(await setup.bodies(), ['1:at once']);
     });
 
     promise(
       'a commit that is repeated because its answer was lost returns again which sends are still owed',
       async (driver) => {
-        const scene = await SharedLogDriver.make(driver);
-        const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+        const setup = await SharedLogDriver.make(driver);
+        const [one, two] = [at(setup.partitions, 0), at(setup.partitions, 1)];
         const elsewhere = await driver.partition();
         await driver.append(one, driver.address(), 'waits');
-        const [entry] = await driver.entries(scene.lease, scene.cursor);
+        const [entry] = await driver.entries(setup.lease, setup.cursor);
         assert.ok(entry);
         const sends = [{ partition: elsewhere, delivery: driver.delivery(driver.address(), 'sent') }];
         const partitions = [
           { ...NO_CHANGES, partition: one, sends },
           { ...NO_CHANGES, partition: two, records: [{ address: driver.address(), record: 'quiet' }] },
         ];
-        const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq), partitions };
+        const commit = { ...commitOf(setup.lease, setup.cursor, entry.seq), partitions };
         for (const time of ['first', 'again']) {
           const outcome = await driver.store.commit(commit, 100);
           assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], time);
         }
-        await driver.flush(at(scene.homes, 0));
+        await driver.flush(at(setup.homes, 0));
         const outcome = await driver.store.commit(commit, 100);
         assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [], 'handed over');
       },
@@ -253,14 +253,14 @@ export function sharedLogs(make: MakeStore): void {
     promise(
       'an ended actor whose partition went on goes only while its record is the one that was seen',
       async (driver) => {
-        const scene = await SharedLogDriver.make(driver);
-        const one = at(scene.partitions, 0);
+        const setup = await SharedLogDriver.make(driver);
+        const one = at(setup.partitions, 0);
         const [same, changed] = [driver.address(), driver.address()];
         const records = [same, changed].map((address) => ({ address, record: 'ended' }));
-        await scene.commit([{ partition: one, records }]);
-        await scene.commit([{ partition: one, records: [{ address: changed, record: 'heard something' }] }]);
+        await setup.commit([{ partition: one, records }]);
+        await setup.commit([{ partition: one, records: [{ address: changed, record: 'heard something' }] }]);
         const seen = new Map([same, changed].map((address) => [address, 'ended']));
-        assert.deepEqual(await scene.logs.forgetEnded(one, seen), [same]);
+        assert.deepEqual(await setup.logs.forgetEnded(one, seen), [same]);
         assert.deepEqual(await driver.store.load(one, [same, changed]), [null, 'heard something']);
       },
     );
@@ -268,8 +268,8 @@ export function sharedLogs(make: MakeStore): void {
     promise(
       'a postponed message waits in its partition, whichever log that has, until a commit resumes it',
       async (driver) => {
-        const scene = await SharedLogDriver.make(driver);
-        const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+        const setup = await SharedLogDriver.make(driver);
+        const [one, two] = [at(setup.partitions, 0), at(setup.partitions, 1)];
         const to = driver.address();
         const append = (bodies: string[]) =>
           driver.store.append(
@@ -278,25 +278,25 @@ export function sharedLogs(make: MakeStore): void {
             BOUND,
           );
         const waiting = async (after = 0, limit = 10) =>
-          (await scene.logs.postponed(one, after, limit)).map(({ body }) => body);
+          (await setup.logs.postponed(one, after, limit)).map(({ body }) => body);
         await append(['a', 'b', 'c']);
-        const entries = await driver.entries(scene.lease, scene.cursor);
+        const entries = await driver.entries(setup.lease, setup.cursor);
         const [first, , third] = entries;
         assert.ok(first && third);
         const postponed = entries.map(({ seq, at: time, body }) => ({ seq, at: time, body }));
-        await scene.commit([{ partition: one, postponed }]);
+        await setup.commit([{ partition: one, postponed }]);
         assert.equal((await driver.store.backlog(one)).oldestAt, first.at);
         assert.equal((await driver.store.backlog(two)).oldestAt, null);
-        assert.deepEqual(await scene.logs.postponed(one, 0, 2), entries.slice(0, 2));
+        assert.deepEqual(await setup.logs.postponed(one, 0, 2), entries.slice(0, 2));
         assert.deepEqual(await waiting(first.seq), ['b', 'c']);
-        assert.deepEqual(await scene.logs.postponed(two, 0, 10), []);
+        assert.deepEqual(await setup.logs.postponed(two, 0, 10), []);
         const resumed = { ...NO_CHANGES, partition: one, resumed: [first.seq] };
-        const commit = { ...commitOf(scene.lease, scene.cursor, scene.cursor, { results: 1 }), partitions: [resumed] };
+        const commit = { ...commitOf(setup.lease, setup.cursor, setup.cursor, { results: 1 }), partitions: [resumed] };
         for (const time of ['first', 'again'])
           assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed', time);
         assert.deepEqual(await waiting(), ['b', 'c']);
         const adopted = granted(
-          await scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, scene.lease.grant),
+          await setup.logs.adopt(setup.lease.log, 'node-b', randomUUID(), TTL_MS, setup.lease.grant),
         );
         assert.deepEqual(adopted.postponed, [one]);
         const had = await driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
@@ -312,23 +312,23 @@ export function sharedLogs(make: MakeStore): void {
     );
 
     promise('a closed log writes nothing into a partition that another holder has taken', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+      const setup = await SharedLogDriver.make(driver);
+      const [one, two] = [at(setup.partitions, 0), at(setup.partitions, 1)];
       const to = driver.address();
       await driver.store.append(one, [fresh(to, 'a')], BOUND);
-      const [first] = await driver.entries(scene.lease, scene.cursor);
+      const [first] = await driver.entries(setup.lease, setup.cursor);
       assert.ok(first);
-      await scene.commit([{ partition: one, postponed: [{ seq: first.seq, at: first.at, body: first.body }] }]);
-      const adopt = (over: string) => scene.logs.adopt(scene.lease.log, 'node-b', randomUUID(), TTL_MS, over);
-      const adopted = granted(await adopt(scene.lease.grant));
-      const reader = new SharedLogDriver(driver, scene.homes, adopted.lease, adopted.cursor);
+      await setup.commit([{ partition: one, postponed: [{ seq: first.seq, at: first.at, body: first.body }] }]);
+      const adopt = (over: string) => setup.logs.adopt(setup.lease.log, 'node-b', randomUUID(), TTL_MS, over);
+      const adopted = granted(await adopt(setup.lease.grant));
+      const reader = new SharedLogDriver(driver, setup.homes, adopted.lease, adopted.cursor);
       const had = await driver.store.acquire(one, 'node-b', randomUUID(), TTL_MS);
       assert.ok(had.kind === 'granted');
       const written = { partition: one, records: [{ address: to, record: 'late' }] };
       assert.equal(kindOf(await reader.commit([{ ...written, resumed: [first.seq] }])), 'unsettled');
       assert.equal(kindOf(await reader.commit([written])), 'unsettled', 'a commit of states alone');
       assert.deepEqual(await driver.store.load(one, [to]), [null]);
-      assert.equal((await scene.logs.postponed(one, 0, 10)).length, 1);
+      assert.equal((await setup.logs.postponed(one, 0, 10)).length, 1);
       const record = { address: driver.address(), record: 'in time' };
       assert.equal(
         kindOf(await reader.commit([{ partition: two, records: [record] }])),
@@ -337,51 +337,51 @@ export function sharedLogs(make: MakeStore): void {
       );
       const again = granted(await adopt(adopted.lease.grant));
       assert.deepEqual(again.postponed, [], 'they are with the other holder');
-      const free = scene.partitions.filter((partition) => partition !== one);
+      const free = setup.partitions.filter((partition) => partition !== one);
       assert.deepEqual([...again.partitions].sort(), [...free].sort(), 'the actors of the other one are not its own');
       await driver.mustCommit(had.lease, had.cursor, had.cursor, { results: 1, resumed: [first.seq] });
-      assert.deepEqual(await scene.logs.postponed(one, 0, 10), []);
+      assert.deepEqual(await setup.logs.postponed(one, 0, 10), []);
     });
 
     promise('messages that a closed log sends within itself have no number of its partitions', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const [one, two] = [at(scene.partitions, 0), at(scene.partitions, 1)];
+      const setup = await SharedLogDriver.make(driver);
+      const [one, two] = [at(setup.partitions, 0), at(setup.partitions, 1)];
       await driver.store.append(one, [fresh(driver.address(), 'before')], BOUND);
-      const closed = await scene.logs.close(scene.lease);
+      const closed = await setup.logs.close(setup.lease);
       assert.ok(closed !== null);
       await driver.store.append(one, [fresh(driver.address(), 'after')], BOUND);
       const sends = ['x', 'y', 'z'].map((body) => ({
         partition: one,
         delivery: driver.delivery(driver.address(), body),
       }));
-      assert.equal(kindOf(await scene.commit([{ partition: one, sends }])), 'committed');
-      const within = await driver.entries(scene.lease, scene.cursor);
+      assert.equal(kindOf(await setup.commit([{ partition: one, sends }])), 'committed');
+      const within = await driver.entries(setup.lease, setup.cursor);
       assert.deepEqual(
         within.map(({ body }) => body),
         ['x', 'y', 'z'],
       );
-      const [own] = await driver.entries(at(scene.homes, 0), closed.cursor);
+      const [own] = await driver.entries(at(setup.homes, 0), closed.cursor);
       assert.ok(own !== undefined && own.seq > at(within, 2).seq);
       const neighbour = { partition: two, delivery: driver.delivery(driver.address(), 'to a neighbour') };
-      const outcome = await scene.commit([{ partition: one, sends: [neighbour] }]);
+      const outcome = await setup.commit([{ partition: one, sends: [neighbour] }]);
       assert.deepEqual(outcome.kind === 'committed' && outcome.owing, [one], 'another holder may have it by now');
     });
 
     promise('a client message is held back, and counts, in its partition wherever the log is', async (driver) => {
-      const scene = await SharedLogDriver.make(driver);
-      const one = at(scene.partitions, 0);
+      const setup = await SharedLogDriver.make(driver);
+      const one = at(setup.partitions, 0);
       const to = driver.address();
       await driver.store.append(one, [fresh(to, 'a')], 2);
-      const [entry] = await driver.entries(scene.lease, scene.cursor);
+      const [entry] = await driver.entries(setup.lease, setup.cursor);
       assert.ok(entry);
       const held = [{ address: to, count: 1, partition: one }];
       const partitions = [{ ...NO_CHANGES, partition: one }];
-      const commit = { ...commitOf(scene.lease, scene.cursor, entry.seq, { held }), partitions };
+      const commit = { ...commitOf(setup.lease, setup.cursor, entry.seq, { held }), partitions };
       assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed');
       const kinds = async () => (await driver.store.append(one, [fresh(to, 'b')], 2)).map(({ kind }) => kind);
       assert.deepEqual(await kinds(), ['accepted']);
       assert.deepEqual(await kinds(), ['full']);
-      await scene.logs.close(scene.lease);
+      await setup.logs.close(setup.lease);
       assert.deepEqual(await kinds(), ['accepted'], 'one is held back, one waits in the closed log');
       assert.deepEqual(await kinds(), ['full']);
     });

@@ -39,7 +39,7 @@ test('a Redis that goes away refuses as unavailable, and work goes on when it is
   await server.restart();
   await queue.enqueue(during);
   await until(() => resultOf(ledger, during.id), 'a result after');
-  assert.ok(faults.length > 0, 'the loss was told');
+  assert.ok(faults.length > 0, 'the loss was reported');
   await runner.stop();
   await queue.close();
   await server.stop();
@@ -73,14 +73,14 @@ test('a queue that is given up while Redis is silent is served again when Redis 
   await queue.open();
   const release = Promise.withResolvers<string>();
   const handlers = [effect('test.held', () => release.promise), effect('test.ok', async () => 'ok')];
-  // Of one slot none is for effects without a job.
+  // With one slot there is no free slot for effects without a job.
   const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers, concurrency: 1 }));
   await runner.start();
   await queue.enqueue(await openEffect(ledger, { kind: 'test.held' }));
   await until(() => runner.counts.running === 1, 'a running effect');
   process.kill(server.pid, 'SIGSTOP');
   try {
-    // Its job cannot be finished: to close the worker takes longer than is waited for.
+    // Its job cannot be finished, so closing the worker takes longer than the limit.
     release.resolve('done');
     await runner.serve([]);
   } finally {

@@ -44,7 +44,7 @@ async function victim(ledger: TestLedger, queue: EmbeddedEffectQueue): Promise<V
     async kill() {
       await waitUntil('the work of the runner to begin', () => addresses.size > 0);
       dead = true;
-      // Silence alone ends no work, but a dead process has none.
+      // A silent store ends no work by itself, but a dead process does no work.
       for (const address of addresses) runner.cut(address);
     },
     async lateResult(effectId) {

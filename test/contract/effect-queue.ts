@@ -24,7 +24,7 @@ import { eachNth } from '../support/size.ts';
 export interface Victim {
   /** Ends it as kill -9 does: nothing is given back, what was under way stays as it is. */
   kill(): Promise<void>;
-  /** What the dead attempt would still report, had its node only been frozen. */
+  /** Result that the dead attempt would report late if its node had only been frozen. */
   lateResult(effectId: string): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export interface QueueAdapter {
 }
 
 const REPEAT = { maxAttempts: 3, initialDelayMs: 20, maxDelayMs: 100 };
-/** A job of a node that is gone comes back after 6 s at the earliest, when nothing else brings it back. */
+/** The job of a dead node comes back after 6 s at the earliest, when nothing else brings it back. */
 const SOONER_MS = 5_000;
 
 /** The promises of every `EffectQueue`, tested through the runner (E1–E3); in a normal run every `nth` promise. */

@@ -82,7 +82,7 @@ export function kernelFaults(name: string, make: () => Promise<FaultStores>, run
         leaseRenewMs: 40,
         // Shorter than the time between two renewals: partitions often share a log, and often have their own.
         shareAfterMs: 20,
-        // Any two inputs make two batches, of which one runs while the other is written.
+        // Any two inputs make two batches: one runs while the other is written.
         overlapMs: 0,
         retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
       },
@@ -103,7 +103,7 @@ export function kernelFaults(name: string, make: () => Promise<FaultStores>, run
       await Promise.all(programs.map((play) => play()));
       store.heal();
       const struck = Object.values(store.struck).reduce((sum, count) => sum + count, 0);
-      assert.ok(struck > 0, 'faults struck');
+      assert.ok(struck > 0, 'faults occurred');
       await settled(runtime, expected);
       await streamsHaveNoGaps(runtime, expected);
       await everyMailboxIsRead(stores.store);

@@ -13,7 +13,7 @@ import { eachNth } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import type { KernelStores } from './kernel.ts';
 
-/** Its messages are small and its state is as large as wished, so that what is stored aside are states alone. */
+/** Its messages are small and its state has the requested size, so only states are stored separately. */
 const heap = defineActor({
   kind: 'heap',
   version: 1,
@@ -155,7 +155,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
     };
     const namedBy = (text: string | null | undefined): string => {
       const [, ref] = /^@acme\/([0-9a-f.]{97})$/.exec(text ?? '') ?? [];
-      assert.ok(ref !== undefined, 'the state is stored aside');
+      assert.ok(ref !== undefined, 'the state is stored separately');
       return ref;
     };
     const refOf = async (to: Address): Promise<string> =>
@@ -194,7 +194,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       await ask(to, 'Step');
       assert.notEqual(await refOf(to), old);
       assert.ok((await ports.blobs.get('acme', old)).byteLength > LARGE_CHARS);
-      // Someone on another node may have read it just before this one stops.
+      // A reader on another node may have read it just before this one stops.
       await restart();
       assert.ok(await isThere(old));
       assert.ok(await isThere(await refOf(to)));

@@ -12,7 +12,7 @@ import { retentionContract } from './retention.ts';
 
 const missing = redisMissing() ?? mongoMissing();
 
-/** As a fleet without nodes of an older format: what is stored aside belongs to its actor. */
+/** A fleet without nodes of an older format: payloads that are stored separately belong to their actor. */
 async function openContracted(location: StoreLocation): Promise<OpenStores> {
   const stores = await openStores(location);
   await stores.formats.contract();

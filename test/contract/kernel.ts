@@ -38,7 +38,7 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
         settings: {
           partitions: 4,
           systemPartitions: 1,
-          // Any two inputs make two batches, of which one runs while the other is written.
+          // Any two inputs make two batches: one runs while the other is written.
           overlapMs: 0,
           retry: { maxAttempts: 3, initialDelayMs: 5, maxDelayMs: 20 },
           ...settings,

@@ -38,7 +38,7 @@ export function keySourceContract(name: string, make: () => Promise<KeySourceUnd
         await assert.rejects(at.unwrap(1, `${first.slice(0, -8)}AAAAAAA=`), refused, 'changed');
         await assert.rejects(at.wrap(3, dataKey), refused);
       }
-      // The old version still wraps: a node that has not seen the rotation yet uses it.
+      // The old version still encrypts: a node that has not seen the rotation yet uses it.
       assert.deepEqual(Buffer.from(await node.unwrap(1, await source.wrap(1, dataKey))), dataKey);
       await node.close();
       await source.close();

@@ -100,7 +100,7 @@ export class LedgerDriver {
     this.#merges.set(node, await KeyMerge.open({ ...parts, sweeps, warn }));
   }
 
-  /** Writes a round of a node: what was left by a round that was cut off, and new deliveries. */
+  /** Writes a round of a node: commits of an earlier round that was cut off, and new deliveries. */
   async write(node: string, number: (below: number) => number): Promise<void> {
     const parts = [...this.pending, ...this.#partsOf(this.#commitsOf(node, number), number)];
     this.pending = parts;

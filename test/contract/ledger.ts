@@ -6,7 +6,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { LedgerDelivery, LedgerPage } from '../../runtime/ledger/ledger-reader.ts';
 import { LedgerDriver, NODES, nameOf, numbersFrom, TENANTS, TRACES } from './ledger-driver.ts';
 
-interface LedgerRig {
+interface LedgerSetup {
   readonly documents: Documents;
   stop(): Promise<void>;
 }
@@ -19,7 +19,7 @@ const names = (deliveries: readonly LedgerDelivery[]): string[] => deliveries.ma
 /** The promises of the ledger's keys on any documents. */
 export function ledgerContract(
   name: string,
-  make: () => Promise<LedgerRig>,
+  make: () => Promise<LedgerSetup>,
   { skip = false, runs }: { readonly skip?: string | false; readonly runs: number },
 ): void {
   describe(`keys of the ledger on ${name}`, { skip, timeout: 300_000 }, () => {

@@ -31,7 +31,7 @@ const NAMED = 10;
 export class RecordedDeliveries {
   readonly #handled = new Set<string>();
 
-  /** Notes a commit that the store wrote, whatever its caller learnt. */
+  /** Records a commit that the store wrote, also when its caller got no answer. */
   committed(
     { lease: { log }, after, upTo, journal }: Commit,
     { beside }: Extract<CommitOutcome, { kind: 'committed' }>,

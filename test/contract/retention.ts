@@ -50,7 +50,7 @@ export const run = defineActor({
   done: ({ over }) => over,
   belongsTo: ({ parent }, { tenant }) => (parent === null ? null : `run/${tenant}/${parent}`),
 });
-/** The same, for an actor that depends on its run. */
+/** The same, for an actor that belongs to its run. */
 export const part = defineActor({
   ...run,
   kind: 'part',
@@ -69,7 +69,7 @@ const LARGE_CHARS = 100 * 1_024;
 export function retentionContract(
   name: string,
   make: () => Promise<KernelStores>,
-  /** A removal is cut off behind every write, or, where a life of the node takes long, behind every third or so. */
+  /** A removal is cut off after every write, or after about every third one where a restart of the node takes long. */
   cutEvery = 1,
   nth = 1,
 ): void {
@@ -113,7 +113,7 @@ export function retentionContract(
           retry: { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 10 },
           ...settings,
         },
-        // Never by itself here: tests say when.
+        // Removal does not start by itself here: tests start it.
         retention: {
           ...{
             policy,

@@ -41,12 +41,12 @@ export class SharedLogDriver {
   static async make(driver: StoreDriver, count = 3): Promise<SharedLogDriver> {
     const homes: Lease<Partition>[] = [];
     for (const partition of await driver.partitionsOfOneTag(count)) homes.push(await driver.lease(partition, 'node-a'));
-    const scene = await SharedLogDriver.over(driver, homes);
+    const setup = await SharedLogDriver.over(driver, homes);
     assert.deepEqual(
-      await logsOf(driver.store).join(scene.lease, homes),
+      await logsOf(driver.store).join(setup.lease, homes),
       homes.map(() => 'joined'),
     );
-    return scene;
+    return setup;
   }
 
   /** A log that nothing shares yet. */

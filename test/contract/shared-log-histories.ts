@@ -26,8 +26,8 @@ interface Options {
 const STEPS = 30;
 
 /**
- * Senders append one behind the other while the partitions change hands between nodes, die and are adopted. Each message that the
- * store had to keep is handled once, those of a sender in order, and no log stays unread.
+ * Senders append one message after the other while the partitions move between nodes, nodes die and logs are adopted.
+ * Each message that the store had to keep is handled once, those of a sender in order, and no log stays unread.
  */
 export async function sharedLogHistory(driver: StoreDriver, seed: number, options: Options): Promise<void> {
   const { done, rollback, calm } = options;
@@ -190,7 +190,7 @@ class Reader {
     this.#random = random;
   }
 
-  /** One step of its life, as the dice say. */
+  /** One random step of its life. */
   async act(dice: number, partition: number): Promise<void> {
     if (dice < 0.3) await this.take(partition);
     else if (dice < 0.55) await this.share();
@@ -252,10 +252,10 @@ class Reader {
     const logs = logsOf(this.#driver.store);
     for (const { log } of homes) while (await this.#readOne(log));
     if (this.#shared === null) {
-      const scene = await SharedLogDriver.over(this.#driver, homes);
+      const setup = await SharedLogDriver.over(this.#driver, homes);
       // Made for `node-a`; its lease is this reader's all the same.
-      this.#shared = scene.lease;
-      this.#held.set(scene.lease.log, { lease: scene.lease, cursor: scene.cursor });
+      this.#shared = setup.lease;
+      this.#held.set(setup.lease.log, { lease: setup.lease, cursor: setup.cursor });
     }
     const outcomes = (await logs.join(this.#shared, homes)) ?? [];
     for (const [index, home] of homes.entries()) {
@@ -291,7 +291,7 @@ class Reader {
     }
   }
 
-  /** What it holds is anyone's from now on, and it says nothing. */
+  /** The node dies silently: other nodes may take over what it holds. */
   die(): void {
     this.#held.clear();
     this.#joined.clear();
@@ -343,7 +343,7 @@ class Reader {
     const partitions = [...Map.groupBy(entries, ({ partition }) => partition)].flatMap(([partition, some]) => {
       if (partition === undefined) return [];
       const postponed = some.filter(isLater).map(({ seq, at: time, body }) => ({ seq, at: time, body }));
-      // As a node does, it writes a state for each actor that heard something.
+      // As a node does, it writes a state for each actor that handled a message.
       const now = some.filter((entry) => !isLater(entry));
       const records = now.map(({ body }) => ({
         address: addressOf('thing', 'tenant-a', senderOf(body)),

@@ -27,7 +27,7 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
         wire: (port) => startRedisWire(port, random, (name) => name.endsWith('_claim_effect')),
       });
       const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
-      // Clients learn of the masters by what lies in front of them: there is no other way.
+      // Clients discover the masters only through the proxies in front of them.
       const direct = new RedisActorStore({ urls: servers.url });
       for (const port of [documents, blobs, direct]) await port.open();
       const admins = servers.nodes.map(({ url }) => {
@@ -51,7 +51,7 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
           setRates({ twice: 0, late: 0, answerLost: 0, orphaned: 0 });
           await Promise.all(servers.wires.map((wire) => wire.deliverLate()));
         },
-        /** Nothing is written between the first copy and the last: a message on its way is in one of them. */
+        /** No writes happen between the first copy and the last: a message in transit is in one of them. */
         async mark() {
           await Promise.all(admins.map((admin) => admin.call('CLIENT', 'PAUSE', MARKED_WITHIN_MS, 'WRITE')));
           await Promise.all(admins.map((admin) => admin.save()));

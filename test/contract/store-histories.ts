@@ -19,11 +19,11 @@ import { waitUntil } from '../support/wait-until.ts';
 export interface HistoryStores {
   readonly documents: Documents;
   readonly blobs: Blobs;
-  /** The store as one process has it, over the bad way. */
+  /** The store as one process has it, over the unreliable connection. */
   open(): Promise<ActorStore>;
-  /** The same data over a good way. */
+  /** The same data over a reliable connection. */
   readonly direct: () => ActorStore;
-  /** From here on calls arrive twice, late, without an answer, or not at all, as the seed says. */
+  /** From here on calls arrive twice, late, without an answer, or not at all; the seed decides. */
   disturb(): void;
   /** No faults any more; what was under way has arrived when it resolves. */
   calm(): Promise<void>;
@@ -112,7 +112,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
   let kept: { readonly calls: number; readonly jobs: number } | null = null;
   let numbers = 0;
   let over = false;
-  /** No one asks for anything any more. */
+  /** No further calls are made. */
   let silent = false;
   const pick = (below: number): number => Math.floor(random() * below);
   /** Repeats an ask under one id, or makes it once without; returns whether it was acknowledged. */
@@ -154,7 +154,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
   const client = async (): Promise<void> => {
     for (let turn = 0; turn < CALLS && !silent; turn += 1) await (random() < 0.85 ? call() : work());
   };
-  /** Others get the lease in between, as another node would. */
+  /** Other nodes acquire the lease in between. */
   const thieves = async (): Promise<void> => {
     while (!over) {
       await new Promise((resolve) => setTimeout(resolve, 50 + pick(200)));
@@ -189,7 +189,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
         await stores.calm();
         await node.stop();
       }
-      // What comes after would hide what is not read: mostly, nothing does.
+      // Further calls would hide what stays unread: in most histories there are none.
       silent = stores.inProcess || random() < 0.8;
       await stores.goBack();
       if (stores.inProcess) node = await startNode(stores, warnings);

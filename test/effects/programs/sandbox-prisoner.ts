@@ -16,8 +16,8 @@ import { CHOSEN_ESCAPES } from './sandbox-escapes.ts';
  */
 const [, , workspaces, data, where] = process.argv;
 if (workspaces === undefined || data === undefined) throw new Error('usage: sandbox-prisoner.ts WORKSPACES DATA WHERE');
-const SCENE = ['DATA', 'FILE', 'OUT', 'PORT', 'SOCKET', 'ABSTRACT', 'PID', 'MARKER', 'MACHINE', 'SHARED'];
-const setup = Object.fromEntries(SCENE.map((name) => [name, process.env[name] ?? '']));
+const VARIABLES = ['DATA', 'FILE', 'OUT', 'PORT', 'SOCKET', 'ABSTRACT', 'PID', 'MARKER', 'MACHINE', 'SHARED'];
+const setup = Object.fromEntries(VARIABLES.map((name) => [name, process.env[name] ?? '']));
 const opened = await openSandbox({ workspaces, hidden: [data] });
 const limits = ProgramLimits.parse({ timeout_ms: 40_000 });
 const watch = new GroupWatch();

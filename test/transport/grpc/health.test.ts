@@ -9,7 +9,7 @@ import { grpcServer } from './grpc-server.ts';
 const HealthClient = makeGenericClientConstructor(service, 'grpc.health.v1.Health');
 const NAMES = ['', 'svc.runtime.v1.SvcRuntime'];
 
-async function healthScene() {
+async function healthServer() {
   const it = await grpcServer();
   const client = new HealthClient(it.address, credentials.createInsecure());
   const check = (name: string) => unary((callback) => client.check?.({ service: name }, callback));
@@ -18,7 +18,7 @@ async function healthScene() {
 
 describe('grpc.health.v1.Health', () => {
   test('reports the readiness of the server and of each service, as it is now', async () => {
-    const { it, client, check } = await healthScene();
+    const { it, client, check } = await healthServer();
     await using _ = it;
     for (const name of NAMES) assert.deepEqual((await check(name)).answer, { status: 'SERVING' });
     it.readiness.now = { ready: false, why: 'no partition' };
@@ -29,14 +29,14 @@ describe('grpc.health.v1.Health', () => {
   });
 
   test('an unknown service is NOT_FOUND', async () => {
-    const { it, client, check } = await healthScene();
+    const { it, client, check } = await healthServer();
     await using _ = it;
     assert.equal((await check('svc.runtime.v1.Nothing')).code, 'NOT_FOUND');
     client.close();
   });
 
   test('lists all services', async () => {
-    const { it, client } = await healthScene();
+    const { it, client } = await healthServer();
     await using _ = it;
     const { answer } = await unary((callback) => client.list?.({}, callback));
     assert.deepEqual(Object.keys(Object(Object(answer).statuses)).sort(), NAMES);
@@ -44,7 +44,7 @@ describe('grpc.health.v1.Health', () => {
   });
 
   test('a watcher gets the present status and each change; the server closes although it watches', async () => {
-    const { it, client } = await healthScene();
+    const { it, client } = await healthServer();
     await using _ = it;
     const seen: unknown[] = [];
     const call: ClientReadableStream<{ status: string }> = client.watch?.({ service: '' });
@@ -63,7 +63,7 @@ describe('grpc.health.v1.Health', () => {
   });
 
   test('a watcher of an unknown service gets SERVICE_UNKNOWN', async () => {
-    const { it, client } = await healthScene();
+    const { it, client } = await healthServer();
     await using _ = it;
     const call: ClientReadableStream<{ status: string }> = client.watch?.({ service: 'nobody' });
     call.on('error', () => {});

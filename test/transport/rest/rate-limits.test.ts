@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { TierLimits } from '../../../security/api.ts';
 import { ended, request } from '../grpc/call.ts';
-import { grpcServer as grpcScene } from '../grpc/grpc-server.ts';
+import { grpcServer } from '../grpc/grpc-server.ts';
 import { MANIFEST, namedUsers, restServer } from './rest-server.ts';
 
 /** Allows this many starts, then none. */
@@ -62,7 +62,7 @@ describe('limits of starts', () => {
 
   test('over gRPC the start beyond them is RESOURCE_EXHAUSTED and creates nothing', async () => {
     const { tierLimits } = tickets(0);
-    await using at = await grpcScene({}, { tierLimits });
+    await using at = await grpcServer({}, { tierLimits });
     const run = await ended(at.client.executeAgent(request(at.agentId)));
     assert.equal(run.code, 'RESOURCE_EXHAUSTED');
     assert.equal(at.executions.starts.length, 0);
