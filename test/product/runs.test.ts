@@ -102,6 +102,7 @@ describe('the list of all runs and its feed, over HTTP', () => {
       'from=yesterday',
       'label=x',
       'next=no',
+      'page_token=no',
       'kind=job',
       'wait_reason=rain',
       'limit=0',
@@ -110,6 +111,16 @@ describe('the list of all runs and its feed, over HTTP', () => {
       assert.equal(status, 400, query);
       assert.ok(text.includes(query.split('=')[0] ?? ''), text);
     }
+  });
+
+  test('a token that no list gave is refused under the name that its caller used', async () => {
+    const { body } = await start('/v1/executions', { agent_id: agent, input: 'x' });
+    for (const path of ['/v1/runs', '/v1/traces', `/v1/actors/execution/${body.execution_id}/history`])
+      for (const name of ['next', 'page_token']) {
+        const { status, text } = await node.call('GET', `${path}?${name}=no`);
+        assert.equal(status, 400, path);
+        assert.match(text, new RegExp(`"${name}: expected`), path);
+      }
   });
 
   test('the feed has the runs of a condition as they begin, end and are removed, and resumes behind its last record', async () => {

@@ -4,7 +4,7 @@ import { TURN_PARTS } from '../../runtime/turns/digest.ts';
 import { MOST_REPLAYED } from '../traces/actor-lines.ts';
 import { operation } from './operation.ts';
 import { limitField, nextPageField, pageTokenField } from './schemas/fields.ts';
-import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
+import { nextOrTokenFields, pageByToken } from './schemas/paging.ts';
 import { DeliveryRow, keptFromField } from './schemas/traces.ts';
 
 /** A part of an address (runtime/address.ts). */
@@ -211,11 +211,11 @@ export const ACTOR_OPERATIONS = [
     answer: History,
     rest: { ...behind('/history'), texts },
     commands: ['actor history'],
-    handle: async ({ actorHistory }, { identity, params: { kind, id }, query: { order, limit, ...token } }) =>
-      withBothTokens(
-        await actorHistory.history(identity, kind, id, {
+    handle: ({ actorHistory }, { identity, params: { kind, id }, query: { order, limit, ...asked } }) =>
+      pageByToken(asked, (next) =>
+        actorHistory.history(identity, kind, id, {
           limit: Math.min(limit, MOST_LISTED),
-          next: askedToken(token),
+          next,
           newestFirst: order === 'newest_first',
         }),
       ),

@@ -3,7 +3,7 @@ import { forkRun } from '../runs/fork-run.ts';
 import { IdempotencyKey } from '../starts/start-keys.ts';
 import { operation } from './operation.ts';
 import { CallerHeaders, ExecutionIdParams, limitField, nextPageField } from './schemas/fields.ts';
-import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
+import { nextOrTokenFields, pageByToken } from './schemas/paging.ts';
 import { ForkBody, ForkedRun, RunSchema, runFilterFields, runFilterOf } from './schemas/runs.ts';
 
 const MOST_LISTED = 1_000;
@@ -28,10 +28,10 @@ export const RUN_OPERATIONS = [
     answer: z.object({ runs: z.array(RunSchema), ...nextPageField, next: z.string().optional().describe(nextText) }),
     rest: { method: 'GET', path: '/v1/runs', style: 'coded' },
     commands: ['runs list'],
-    async handle({ runs }, { identity, query: { limit, next, page_token, ...conditions } }) {
-      const page = { limit: Math.min(limit, MOST_LISTED), next: askedToken({ next, page_token }) };
-      return withBothTokens(await runs.list(identity, runFilterOf(conditions), page));
-    },
+    handle: ({ runs }, { identity, query: { limit, next: token, page_token, ...conditions } }) =>
+      pageByToken({ next: token, page_token }, (next) =>
+        runs.list(identity, runFilterOf(conditions), { limit: Math.min(limit, MOST_LISTED), next }),
+      ),
   }),
   operation({
     tag: 'runs',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TRACE_STATUSES } from '../traces/trace-status.ts';
 import { operation } from './operation.ts';
 import { limitField, nextPageField } from './schemas/fields.ts';
-import { askedToken, nextOrTokenFields, withBothTokens } from './schemas/paging.ts';
+import { nextOrTokenFields, pageByToken } from './schemas/paging.ts';
 import { CriticalPath, keptFromField, TraceIdParams, TraceRow, TraceSummary } from './schemas/traces.ts';
 
 const MOST_LISTED = 200;
@@ -64,21 +64,22 @@ export const TRACE_OPERATIONS = [
     }),
     rest: behind(''),
     commands: ['trace list'],
-    async handle({ traces }, { identity, query }) {
+    handle({ traces }, { identity, query }) {
       const { from, to, min_duration_ms, max_duration_ms, error_code, actor_kind, limit, ...given } = query;
-      const { next, page_token, ...rest } = given;
-      const page = await traces.list(identity, {
-        ...rest,
-        next: askedToken({ next, page_token }),
-        limit: Math.min(limit, MOST_LISTED),
-        from: unixMs(from),
-        to: unixMs(to),
-        leastMs: min_duration_ms,
-        mostMs: max_duration_ms,
-        errorCode: error_code,
-        actorKind: actor_kind,
-      });
-      return withBothTokens(page);
+      const { next: token, page_token, ...rest } = given;
+      return pageByToken({ next: token, page_token }, (next) =>
+        traces.list(identity, {
+          ...rest,
+          next,
+          limit: Math.min(limit, MOST_LISTED),
+          from: unixMs(from),
+          to: unixMs(to),
+          leastMs: min_duration_ms,
+          mostMs: max_duration_ms,
+          errorCode: error_code,
+          actorKind: actor_kind,
+        }),
+      );
     },
   }),
   operation({

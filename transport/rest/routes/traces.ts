@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { CallerHeaders, limitField } from '../../../usecases/operations/schemas/fields.ts';
-import { askedToken, nextOrTokenFields, withBothTokens } from '../../../usecases/operations/schemas/paging.ts';
+import { nextOrTokenFields, pageByToken } from '../../../usecases/operations/schemas/paging.ts';
 import { Trace, TraceIdParams } from '../../../usecases/operations/schemas/traces.ts';
 import { MOST_OF_PAGE, type TracePage } from '../../../usecases/traces/trace.ts';
 import { streamOwner } from '../../open-streams.ts';
@@ -39,8 +39,7 @@ export function traceRoutes(app: RestApp, { traces, streams }: RestParts): void 
     const caller = callerOf(request);
     const { limit, ...token } = request.query;
     if (!wantsLines(request.headers.accept)) {
-      const page = { limit: Math.min(limit, MOST_OF_PAGE), next: askedToken(token) };
-      return withBothTokens(await traces.page(caller, trace, page));
+      return pageByToken(token, (next) => traces.page(caller, trace, { limit: Math.min(limit, MOST_OF_PAGE), next }));
     }
     const pages = traces.pages(caller, trace);
     // Read before the answer begins, so that an unknown trace is 404.

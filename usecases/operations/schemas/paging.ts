@@ -20,14 +20,29 @@ interface Asked {
   readonly page_token?: string | undefined;
 }
 
-/** The token that the caller sent under one of its names. */
-export const askedToken = ({ next, page_token }: Asked): string | undefined => page_token ?? next;
+/**
+ * Reads a page of a list whose token has two names: the caller sends either, the answer has the next one under both. An error about
+ * the token has the name that the caller used.
+ */
+export async function pageByToken<T extends { readonly next?: string | null | undefined }>(
+  { next, page_token }: Asked,
+  read: (token: string | undefined) => Promise<T>,
+): Promise<T & { readonly next_page_token?: string }> {
+  const answer = await read(page_token ?? next).catch((thrown: unknown) => {
+    const isOfToken = thrown instanceof SvcError && thrown.field === 'next' && page_token !== undefined;
+    throw isOfToken ? tokenRefused() : thrown;
+  });
+  return typeof answer.next === 'string' ? { ...answer, next_page_token: answer.next } : answer;
+}
 
-/** The answer with its token under both names. */
-export const withBothTokens = <T extends { readonly next?: string | null | undefined }>(
-  answer: T,
-): T & { readonly next_page_token?: string } =>
-  typeof answer.next === 'string' ? { ...answer, next_page_token: answer.next } : answer;
+const tokenRefused = (): SvcError =>
+  new SvcError(
+    'invalid_argument',
+    'page_token: expected the next_page_token of an answer to the same list and conditions',
+    {
+      field: 'page_token',
+    },
+  );
 
 /** Paging of logs, which are numbered from the first entry: by place, or by token as all lists. */
 export const logFields = (usual: number, most: number) => ({
