@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
-import { type FastifyInstance, fastify, type RouteOptions } from 'fastify';
+import { type FastifyInstance, type FastifySchema, fastify, type RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { Lazy } from '../../runtime/kit/lazy.ts';
@@ -22,11 +22,15 @@ export class ApiDescription {
   readonly #described = new Lazy(() => this.#describe());
   readonly #json = new Lazy(async () => Buffer.from(JSON.stringify((await this.#described.get()).swagger())));
 
-  /** Call it before routes are added. */
+  /**
+   * Call it before routes are added. It takes the schemas of errors out of the routes: errors are written without them, and
+   * the framework would make a serializer for each status of each route.
+   */
   constructor(app: FastifyInstance, by: DescribedBy) {
     this.#by = by;
     app.addHook('onRoute', (route) => {
-      if (route.method !== 'HEAD') this.#routes.push(route);
+      this.#routes.push({ ...route });
+      if (route.schema !== undefined) route.schema = withoutProblems(route.schema);
     });
   }
 
@@ -52,6 +56,13 @@ export class ApiDescription {
     await described.ready();
     return described;
   }
+}
+
+const FIRST_ERROR = 400;
+
+function withoutProblems(schema: FastifySchema): FastifySchema {
+  const answers = Object.entries(schema.response ?? {}).filter(([status]) => Number(status) < FIRST_ERROR);
+  return { ...schema, response: Object.fromEntries(answers) };
 }
 
 const DESCRIPTION = `Deploy agents and workflows, start executions, follow them live, answer what waits for a human.

@@ -1,6 +1,6 @@
 import { SvcError } from '../../runtime/errors.ts';
 
-/** Remembers the methods of each path, to tell a wrong path (404) from a wrong method (405). */
+/** Remembers the methods of each path, to tell a wrong path (404) from a wrong method (405). HEAD goes where GET goes. */
 export class KnownPaths {
   readonly #methods = new Map<string, Set<string>>();
   readonly #patterns = new Map<string, RegExp>();
@@ -8,6 +8,7 @@ export class KnownPaths {
   add(path: string, methods: string | readonly string[]): void {
     const known = this.#methods.get(path) ?? new Set<string>();
     for (const method of typeof methods === 'string' ? [methods] : methods) known.add(method);
+    if (known.has('GET')) known.add('HEAD');
     this.#methods.set(path, known);
     this.#patterns.set(path, patternOf(path));
   }

@@ -20,6 +20,20 @@ describe('health', () => {
   });
 });
 
+describe('HEAD', () => {
+  it('is answered like GET with the same headers and no body', async () => {
+    await using at = await restServer({ authenticator: namedUsers });
+    for (const path of ['/health', '/v1/agents', '/v1/nothing', '/v1/executions/x/cancel']) {
+      const [got, head] = [await at.call('GET', path), await fetch(`${at.base}${path}`, { method: 'HEAD' })];
+      const of = ({ status, headers }: Pick<Response, 'status' | 'headers'>) =>
+        ['content-type', 'content-length', 'allow'].reduce((all, name) => `${all} ${headers.get(name)}`, `${status}`);
+      assert.equal(of(head), of(got), path);
+      assert.equal(await head.text(), '', path);
+    }
+    assert.equal((await at.call('GET', '/health')).status, 200);
+  });
+});
+
 describe('agents', () => {
   it('deploys YAML and JSON, refuses a second without force, takes it with force', async () => {
     await using at = await restServer();
