@@ -11,21 +11,21 @@ const skip = clusterMissing();
 const MINUTES_MS = 60_000;
 const ACTORS = sample({ normal: 8, long: 16 });
 const AFTER_MS = 3_000;
-/** A busy machine may be late; no one may be early. */
+/** A timer may be late on a busy machine, but never early. */
 const LATE_MS = 15_000;
-/** Of the product's default: a machine that is busy for two seconds loses no lease. */
+/** The product's default: a node that is busy for two seconds keeps its leases. */
 const LEASE_TTL_MS = 6_000;
 
 const Alarm = z.object({ fired: z.number() });
 
-/** When it was set, on the test's own monotonic clock. */
+/** Times around the call that set it, on the test's own monotonic clock. */
 interface SetAlarm {
   readonly address: Address;
   readonly askedAt: number;
   readonly setAt: number;
 }
 
-describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
+describe('nodes whose clocks are wrong', { skip, timeout: 300_000 }, () => {
   let cluster: Cluster;
   let ticks = 0;
   const tickers = Array.from({ length: ACTORS }, () => addressOf('ticker', 'acme', randomUUID()));
@@ -50,8 +50,8 @@ describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
         return { address, askedAt, setAt: performance.now() };
       }),
     );
-  /** Each goes off once, neither early nor late. */
-  async function goOff(alarms: readonly SetAlarm[], lateMs = LATE_MS): Promise<void> {
+  /** Each alarm fires once, neither early nor late. */
+  async function allFireOnce(alarms: readonly SetAlarm[], lateMs = LATE_MS): Promise<void> {
     await Promise.all(
       alarms.map(async ({ address, askedAt, setAt }) => {
         const { fired } = await cluster.waitUntil(`${address} to go off`, async () => {
@@ -60,8 +60,8 @@ describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
         });
         const seenAt = performance.now();
         assert.equal(fired, 1);
-        assert.ok(seenAt - askedAt >= AFTER_MS, `${address} went off after ${Math.round(seenAt - askedAt)} ms`);
-        assert.ok(seenAt - setAt < AFTER_MS + lateMs, `${address} went off after ${Math.round(seenAt - setAt)} ms`);
+        assert.ok(seenAt - askedAt >= AFTER_MS, `${address} fired after ${Math.round(seenAt - askedAt)} ms`);
+        assert.ok(seenAt - setAt < AFTER_MS + lateMs, `${address} fired after ${Math.round(seenAt - setAt)} ms`);
       }),
     );
   }
@@ -77,7 +77,7 @@ describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
     return seen.filter((local) => local !== null);
   }
 
-  test('with one node two minutes ahead and one behind, leases are kept, timers fire in time, and no message is delayed', async () => {
+  test('with one node two minutes ahead and one two minutes behind, leases are kept, timers fire in time, and no message is delayed', async () => {
     await cluster.skewClock(0, 2 * MINUTES_MS);
     await cluster.skewClock(1, -2 * MINUTES_MS);
     await cluster.start(0);
@@ -85,11 +85,11 @@ describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
     const before = await cluster.settled('with clocks four minutes apart');
     const alarms = await setAlarms();
     for (let round = 0; round < 3; round += 1) await tickAll();
-    await goOff(alarms);
-    assert.deepEqual(await cluster.holders(), before, 'no lease changed hands');
+    await allFireOnce(alarms);
+    assert.deepEqual(await cluster.holders(), before, 'no lease moved');
   });
 
-  test('clocks that jump by minutes and by an hour while nodes run change nothing', async () => {
+  test('clocks that jump by minutes and by an hour while nodes run move no lease, fire no timer early and delay no message', async () => {
     const before = await cluster.settled('before the jump');
     const alarms = await setAlarms();
     await skewed(0, -2 * MINUTES_MS);
@@ -97,9 +97,9 @@ describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
     await skewed(1, 60 * MINUTES_MS);
     await tickAll();
     await skewed(0, 0);
-    await goOff(alarms);
+    await allFireOnce(alarms);
     await tickAll();
-    assert.deepEqual(await cluster.holders(), before, 'no lease changed hands');
+    assert.deepEqual(await cluster.holders(), before, 'no lease moved');
     const seen = await leasesOf();
     assert.deepEqual(
       seen.map(({ fenced }) => fenced),
@@ -108,13 +108,13 @@ describe('clocks that are wrong', { skip, timeout: 300_000 }, () => {
     assert.deepEqual(committersOf(seen), []);
   });
 
-  test('a node whose clock is off is killed: the other takes over, and its timers go off in time', async () => {
+  test('a node whose clock is wrong is killed: the other takes over, and its timers fire in time', async () => {
     await skewed(0, 2 * MINUTES_MS);
     const alarms = await setAlarms();
     await cluster.kill(0);
     await tickAll();
-    // The leases of the killed node run out first.
-    await goOff(alarms, LEASE_TTL_MS + LATE_MS);
+    // The leases of the killed node expire first.
+    await allFireOnce(alarms, LEASE_TTL_MS + LATE_MS);
     assert.deepEqual(cluster.crashed, []);
   });
 });

@@ -9,7 +9,7 @@ import { sample } from '../support/size.ts';
 const skip = clusterMissing();
 const WORKLOAD = new URL('../chaos/workload.ts', import.meta.url);
 const TTL_MS = 4_000;
-/** Of a call to Redis, and some for a busy machine. */
+/** Limit for a call to Redis on a busy machine. */
 const CALL_LIMIT_MS = 5_000 + 10_000;
 
 describe('connections to Redis', { skip, timeout: 300_000 }, () => {
@@ -18,7 +18,7 @@ describe('connections to Redis', { skip, timeout: 300_000 }, () => {
   let ticks = 0;
 
   before(async () => {
-    // Nodes that do not see each other: only the lease tells that one is gone.
+    // Nodes without a failure detector: only an expired lease shows that a node is dead.
     const config = { kernel: { lease_ttl_ms: TTL_MS, lease_renew_ms: 500 } };
     cluster = await startCluster({ nodes: 2, watched: false, workload: WORKLOAD, config });
     addresses = Array.from({ length: 12 }, () => addressOf('ticker', 'acme', randomUUID()));
@@ -26,7 +26,7 @@ describe('connections to Redis', { skip, timeout: 300_000 }, () => {
   });
   after(() => cluster?.destroy());
 
-  /** One tick of every actor, each of which must be the next number: nothing was lost, nothing done twice. */
+  /** One tick of every actor. Each answer must be the next number, so no tick was lost or handled twice. */
   async function tickAll(): Promise<void> {
     ticks += 1;
     const asks = addresses.map((address) =>
@@ -45,11 +45,11 @@ describe('connections to Redis', { skip, timeout: 300_000 }, () => {
   const isReady = async (who: number): Promise<boolean> => (await rest(who, '/health/ready')).status === 200;
 
   for (const [what, direction] of [
-    ['half open: nothing passes either way and nobody is told', 'both'],
-    ['deaf: nothing of Redis arrives at the node', 'from-store'],
+    ['half open: no byte passes either way and no connection closes', 'both'],
+    ['one-way: no byte of Redis arrives at the node', 'from-store'],
     ['mute: nothing of the node arrives at Redis', 'to-store'],
   ] as const) {
-    test(`a link that is ${what}: calls fail in time, the node is not ready, others serve, and it comes back`, async () => {
+    test(`the connection to Redis is ${what}: calls fail in time, the node is not ready, others serve, and it comes back`, async () => {
       await tickAll();
       cluster.cut(0, direction);
       const call = rest(0, `/v1/executions/${randomUUID()}`);
@@ -61,7 +61,7 @@ describe('connections to Redis', { skip, timeout: 300_000 }, () => {
       assert.equal(status, 503, body);
       assert.ok(tookMs < CALL_LIMIT_MS, `the call failed after ${Math.round(tookMs)} ms`);
       assert.match((await rest(0, '/health/ready')).body, /holds no lease/);
-      assert.equal((await rest(0, '/health')).status, 200, 'the process itself is well');
+      assert.equal((await rest(0, '/health')).status, 200, 'the process itself is healthy');
       cluster.heal(0);
       await cluster.waitUntil('the healed node to be ready', () => isReady(0));
       await cluster.settled('after the heal');

@@ -22,7 +22,7 @@ const Peers = z.object({
 });
 
 /** Two controllers and a worker that heartbeats each second, as processes over one Redis and one MongoDB. */
-describe('controllers that die', { skip, timeout: 300_000 }, () => {
+describe('a fleet whose controllers die', { skip, timeout: 300_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let first: ProductNode;
@@ -53,17 +53,20 @@ describe('controllers that die', { skip, timeout: 300_000 }, () => {
     nodes.push(node);
     return node;
   }
-  /** When the worker was last heard, as a controller tells it; null until it is registered, and while no one knows. */
-  async function heardAt(controller: ProductNode): Promise<number | null> {
+  /**
+   * Time of the worker's last heartbeat at a controller; null until it is registered, and while no controller serves
+   * the list.
+   */
+  async function lastHeartbeat(controller: ProductNode): Promise<number | null> {
     const answer = await controller.call('GET', '/v1/cluster/nodes');
     if (answer.status !== 200) return null;
     const peer = Peers.parse(answer.body).nodes.find(({ node_id }) => node_id === 'worker');
     if (peer?.registered !== true || peer.last_heartbeat_at === null) return null;
     return Date.parse(peer.last_heartbeat_at);
   }
-  async function heardAnew(controller: ProductNode): Promise<void> {
-    const since = await waitUntil('the worker is registered', () => heardAt(controller), 30_000);
-    await waitUntil('a later heartbeat', async () => ((await heardAt(controller)) ?? 0) > since);
+  async function hasNewHeartbeat(controller: ProductNode): Promise<void> {
+    const since = await waitUntil('the worker is registered', () => lastHeartbeat(controller), 30_000);
+    await waitUntil('a later heartbeat', async () => ((await lastHeartbeat(controller)) ?? 0) > since);
   }
   async function runs(): Promise<void> {
     const ids = await Promise.all(Array.from({ length: 5 }, () => worker.run(agent, 'steady')));
@@ -72,21 +75,21 @@ describe('controllers that die', { skip, timeout: 300_000 }, () => {
     );
   }
 
-  test('one of two controllers is killed while a worker heartbeats: the other takes over, the worker goes on', async () => {
-    await heardAnew(first);
-    await heardAnew(second);
+  test('one of two controllers is killed while a worker sends heartbeats: the other takes over, and the worker keeps serving', async () => {
+    await hasNewHeartbeat(first);
+    await hasNewHeartbeat(second);
     const work = runs();
     await first.process.kill();
     const begun = performance.now();
-    await heardAnew(second);
+    await hasNewHeartbeat(second);
     console.log(`the other controller hears the worker after ${Math.round(performance.now() - begun)} ms`);
     await work;
     await runs();
   });
 
-  test('without a controller workers are ready and go on serving; with one again the worker is registered', async () => {
+  test('without a controller workers stay ready and keep serving; when one is back, the worker is registered again', async () => {
     await second.process.kill();
-    // Beyond the lease of the last controller: from here on no one serves the pool of node peers.
+    // Longer than the lease of the last controller: from here on no node serves the pool of node peers.
     await waitUntil('the worker sees no controller', async () => {
       const answer = await worker.call('GET', '/v1/cluster/status');
       return answer.text.includes('waiting for a node with role controller or hybrid');
@@ -94,7 +97,7 @@ describe('controllers that die', { skip, timeout: 300_000 }, () => {
     for (let round = 0; round < 3; round += 1) await runs();
     assert.equal((await worker.call('GET', '/health/ready')).status, 200);
     await first.spawn();
-    await heardAnew(first);
+    await hasNewHeartbeat(first);
     await runs();
     assert.ok(!worker.process.crashed, worker.process.log);
   });

@@ -17,8 +17,8 @@ async function one(faults: FaultStores): Promise<RoundOutcome> {
 const quiet = ({ hung, nodesEnded, lost, repeated }: RoundOutcome) => ({ hung, nodesEnded, lost, repeated });
 const NOTHING = { hung: 0, nodesEnded: 0, lost: 0, repeated: 0 };
 
-describe('more callers than a node has places for', { timeout: 300_000 }, () => {
-  test('a model that hangs takes no places from others, and its runs go on when it answers again', async () => {
+describe('a node with more callers than free places', { timeout: 300_000 }, () => {
+  test('calls to a model that hangs take no places from calls to other models, and their runs continue when it answers again', async () => {
     const outcome = await one(await hungModel.open('sqlite', 1));
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
   });
@@ -28,7 +28,7 @@ describe('more callers than a node has places for', { timeout: 300_000 }, () => 
     assert.deepEqual(quiet(outcome), NOTHING, outcome.notes?.join('; '));
   });
 
-  test('an overloaded node refuses new work with a time to retry, resets no connection, and its runs go on', async () => {
+  test('an overloaded node refuses new work and names a time to retry, resets no connection, and its runs continue', async () => {
     const outcome = await one(
       await openOverload('sqlite', sample({ normal: 100, long: 300 }), sample({ normal: 800, long: 3_000 }), {
         starts_in_flight: 4,

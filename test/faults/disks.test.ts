@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 6;
 
-/** With Redis and MongoDB the data directory holds the node's id, its keys and the workspaces of programs, no truth. */
+/** With Redis and MongoDB the data directory contains only the node's id, its keys and the workspaces of programs. */
 describe('the data disk of a node with remote stores', { skip, timeout: 300_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
@@ -20,7 +20,7 @@ describe('the data disk of a node with remote stores', { skip, timeout: 300_000 
   });
   after(() => Promise.all([redis?.stop(), mongo?.stop()]));
 
-  test('fills up: agents that ask models go on, programs fail with a clear error, and all goes on when there is room', async (context) => {
+  test('is full: agents that only call models run, programs fail with a clear error, and all run again when there is space', async (context) => {
     const disk: SmallDisk | null = (await smallFileSystem()) ?? (await limitedFiles());
     if (disk === null) return context.diagnostic('no disk can be made full by this user');
     await using held = disk;
@@ -50,7 +50,7 @@ describe('the data disk of a node with remote stores', { skip, timeout: 300_000 
     for (const id of ids) assert.equal(await endOf(id), 'completed');
     assert.equal((await node.call('GET', '/health/ready')).status, 200);
     const failing = await node.run(runner, 'x');
-    // What a program needs on the disk may still fit.
+    // A file that a program needs may still fit on the disk.
     if ((await endOf(failing)) === 'failed') {
       const { last_error } = await node.statusOf(failing);
       assert.match(String(last_error), /^unavailable: this node cannot store the files of a program \(E[A-Z]+\)$/);

@@ -7,7 +7,7 @@ import { logOnFullDisk } from './rounds/log-on-full-disk.ts';
 
 const ROUNDS = sample({ normal: 1, long: 2 });
 
-/** A few rounds of what `npm run faults` runs a hundred times. */
+/** A few rounds of the cases that `npm run faults` runs a hundred times. */
 for (const one of [earlyCancel, logOnFullDisk]) {
   for (const store of one.stores) {
     test(`${one.title} (${store})`, { skip: storesMissing(store), timeout: 300_000 }, async () => {

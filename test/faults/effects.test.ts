@@ -11,11 +11,11 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = 6;
-/** When a sweep has seen a job in the queue before it is lost, it queues it again so much later. */
+/** A job that was in the queue at one sweep and is lost afterwards is queued again after this time. */
 const QUEUED_AGAIN_MS = 60_000;
 
-/** The queue is only the way to a worker: what should run is in the records of the actors' partitions. */
-describe('jobs of BullMQ that get lost', { skip, timeout: 480_000 }, () => {
+/** The queue only delivers: the effects to run are in the records of the actors' partitions. */
+describe('lost jobs of BullMQ', { skip, timeout: 480_000 }, () => {
   const probe: WorkProbe = { begun: [], aborted: [] };
   let kernels: Kernels;
   let kernel: Kernel;
@@ -24,7 +24,7 @@ describe('jobs of BullMQ that get lost', { skip, timeout: 480_000 }, () => {
     kernels = await openKernels();
     kernel = await kernels.start('only', {
       ...{ definitions: [job], handlers: [workEffect(probe)] },
-      // Nothing runs beside the queue.
+      // Without free slots for effects without a job, so every effect needs its job.
       effectConcurrency: 1,
     });
     const { port } = kernels.redis;
@@ -55,7 +55,7 @@ describe('jobs of BullMQ that get lost', { skip, timeout: 480_000 }, () => {
   const waiting = (): Promise<number> => queue.getJobCountByTypes('waiting', 'prioritized', 'delayed');
   const timesBegun = (id: string): number => probe.begun.filter((one) => one === id).length;
 
-  test('a paused queue holds its jobs, and all run when it is resumed', async () => {
+  test('a paused queue keeps its jobs, and all run when it is resumed', async () => {
     await queue.pause();
     const jobs = await Promise.all(Array.from({ length: MANY }, run));
     await waitUntil('the jobs wait', async () => (await waiting()) >= MANY);
@@ -65,7 +65,7 @@ describe('jobs of BullMQ that get lost', { skip, timeout: 480_000 }, () => {
     for (const { effect } of jobs) assert.equal(timesBegun(effect), 1);
   });
 
-  test('jobs deleted by hand are brought back by the sweep, and each effect runs once', async () => {
+  test('deleted jobs are queued again by the sweep, and each effect runs once', async () => {
     await queue.pause();
     const jobs = await Promise.all(Array.from({ length: MANY }, run));
     await waitUntil('the jobs wait', async () => (await waiting()) >= MANY);
@@ -75,7 +75,7 @@ describe('jobs of BullMQ that get lost', { skip, timeout: 480_000 }, () => {
     for (const { effect } of jobs) assert.equal(timesBegun(effect), 1);
   });
 
-  test('an obliterated queue is filled again, and each effect runs once', async () => {
+  test('after an obliterate the queue is filled again, and each effect runs once', async () => {
     await queue.pause();
     const jobs = await Promise.all(Array.from({ length: MANY }, run));
     await waitUntil('the jobs wait', async () => (await waiting()) >= MANY);

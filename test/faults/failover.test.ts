@@ -16,14 +16,14 @@ const MANY = sample({ normal: 3, long: 12 });
 /** A lease is held for 6 s. */
 const LONGER_THAN_A_LEASE_MS = 9_000;
 
-/** Executions of a node before, during and after something that happens to its Redis; all must complete. */
+/** Starts executions of a node before, during and after a fault of its Redis; all must complete. */
 async function through(url: string, strike: () => Promise<unknown>): Promise<void> {
   const mongo = await startMongo();
   const kernel = { partitions: 16 };
   await using node = await ProductNode.start({ spec: { kernel, stores: { redis: url, mongodb: mongo.uri } } });
   try {
     const agent = await node.deploy(agentYaml('talker'));
-    /** Repeated under its key until it is taken, as clients do. */
+    /** A start that is repeated under its key until it is accepted, as clients do. */
     const taken = (key: string): Promise<string> =>
       waitUntil(
         `start ${key} is taken`,
@@ -41,7 +41,7 @@ async function through(url: string, strike: () => Promise<unknown>): Promise<voi
     await strike();
     const begun = performance.now();
     const during = await many('during');
-    console.log(`starts were taken ${Math.round(performance.now() - begun)} ms after the strike`);
+    console.log(`starts were accepted ${Math.round(performance.now() - begun)} ms after the fault`);
     const ids = [...before, ...during];
     await waitUntil(
       'all of them complete',
@@ -59,7 +59,7 @@ async function through(url: string, strike: () => Promise<unknown>): Promise<voi
   }
 }
 
-test('the master is killed and Sentinel makes another: starts are taken after the failover and executions go on', {
+test('the master is killed and Sentinel promotes a replica: starts are accepted after the failover and executions continue', {
   skip,
   timeout: 300_000,
 }, async () => {
@@ -67,7 +67,8 @@ test('the master is killed and Sentinel makes another: starts are taken after th
   try {
     const admin = new Redis(servers.master.url);
     await through(servers.url, async () => {
-      // Replication is asynchronous: what the replica has not seen would be lost (docs/explanation/semantics.md, Durability).
+      // Replication is asynchronous: writes that have not reached the replica would be lost
+      // (docs/explanation/semantics.md, Durability).
       assert.equal(await admin.wait(1, 30_000), 1);
       admin.disconnect();
       await servers.master.kill();
@@ -84,20 +85,20 @@ test('a failover by Sentinel takes longer than a lease: commands of live nodes r
   const fleet = await openRedisFleet({}, { downAfterMs: LONGER_THAN_A_LEASE_MS });
   try {
     const strike = async ({ admin, redis }: RedisFleet) => {
-      // As above: what the replica has not seen would be lost.
+      // As above: writes that have not reached the replica would be lost.
       assert.equal(await admin.wait(1, 30_000), 1);
       await redis.kill();
     };
     const outage = { name: 'failed over', seconds: LONGER_THAN_A_LEASE_MS / 1_000, strike };
     const { recoveryMs, notes, ...counts } = await commandsThrough(fleet, outage, 0);
-    console.log(`${notes?.join(' ')}, quiet ${Math.round(recoveryMs ?? 0)} ms after the strike`);
+    console.log(`${notes?.join(' ')}, quiet ${Math.round(recoveryMs ?? 0)} ms after the fault`);
     assert.deepEqual(counts, { runs: 12, hung: 0, nodesEnded: 0, lost: 0, repeated: 0 });
   } finally {
     await fleet.close();
   }
 });
 
-test('a master of a Redis Cluster without replicas is killed: all waits until it is started again, and goes on', {
+test('a master of a Redis Cluster without replicas is killed: runs wait until it is started again, and then continue', {
   skip,
   timeout: 300_000,
 }, async () => {

@@ -11,17 +11,17 @@ import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || (process.env.MONGODB_URI !== undefined && 'not ours to break');
-/** How long MongoDB is away. */
+/** Duration of the outage of MongoDB. */
 const AWAY_MS = sample({ normal: 15_000, long: 300_000 });
-/** Bulk writes that are broken. */
+/** Number of bulk writes whose connection is cut. */
 const BROKEN_WRITES = sample({ normal: 2, long: 10 });
 const YAML = { 'content-type': 'application/yaml' };
-/** What the driver takes to give up, and some for a busy machine. */
+/** Time after which the driver gives up, with a margin for a busy machine. */
 const CALL_LIMIT_MS = 20_000;
-/** Until the store serves again that is well: what follows from the driver's waits, and some for a busy machine. */
+/** Time until a healthy store serves again: the waits of the driver, with a margin for a busy machine. */
 const RECOVERY_LIMIT_MS = recoveredWithinMs(WAITS) + 10_000;
 
-describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_000 }, () => {
+describe('a node whose MongoDB fails', { skip, timeout: AWAY_MS + 120_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let link: Link;
@@ -59,7 +59,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
       },
       timeoutMs,
     );
-  /** The server is well: the first execution that is taken. */
+  /** MongoDB is healthy: waits for the first execution that is accepted. */
   const takenAgain = (): Promise<string> =>
     waitUntil(
       'a start is taken again',
@@ -80,8 +80,8 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     link.heal();
   });
 
-  test('MongoDB is down for long: running executions complete, calls that need it are 503 in time, lists catch up', async () => {
-    // Longer than anything that was read from it counts as fresh: the answer of the model comes while it is away.
+  test('MongoDB is down for longer than caches are valid: running executions complete, calls that need it end as 503 in time, lists catch up afterwards', async () => {
+    // Longer than the lifetime of cached reads: the answer of the model comes during the outage.
     const ids = await runs('slow');
     const followed = ids.map((id) => node.call('GET', `/v1/executions/${id}/stream`));
     const awaySince = performance.now();
@@ -92,11 +92,11 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     assert.doesNotMatch(refused.text, /127\.0\.0\.1|mongodb:|\n\s+at /);
     const start = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'quick' });
     assert.equal(start.status, 503, 'a start looks up its agent');
-    assert.ok(performance.now() - awaySince < 2 * CALL_LIMIT_MS, 'neither call hung');
+    assert.ok(performance.now() - awaySince < 2 * CALL_LIMIT_MS, 'both calls ended in time');
     assert.equal((await node.call('GET', '/health')).status, 200);
     for (const { text } of await Promise.all(followed)) {
       assert.match(text, /"execution_completed"/);
-      assert.doesNotMatch(text, /"iteration_failed"/, 'no answer is lost, and no model is asked twice');
+      assert.doesNotMatch(text, /"iteration_failed"/, 'no answer is lost, and no model is called twice');
     }
     await waitUntil(
       'MongoDB was away for long enough',
@@ -113,7 +113,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     assert.ok(!node.process.crashed, node.process.log);
   });
 
-  test('a bulk write whose connection breaks is unavailable, and may be repeated', async (context) => {
+  test('a bulk write whose connection breaks ends as unavailable, and may be repeated', async (context) => {
     const between = await startLink(Number(new URL(mongo.uri).port));
     context.after(() => between.close());
     const uri = mongo.uri.replace(new URL(mongo.uri).port, String(between.port));
@@ -124,7 +124,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     const many = Array.from({ length: 50 }, (_, at) => ({ tenant: 'acme', id: String(at), version: 1 }));
     await notes.putMany(many);
     for (let round = 2; round < 2 + BROKEN_WRITES; round += 1) {
-      // Nothing is answered any more, and then the connections end.
+      // The proxy withholds all answers, and then the connections end.
       between.cut('from-store');
       const { toStore } = between.passed;
       const writing = notes.putMany(many.map((note) => ({ ...note, version: round })));
@@ -133,7 +133,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
       between.refuse();
       await ended;
       between.heal();
-      // The driver may still hold a connection that was cut: then the repeat is unavailable too, and repeated.
+      // The driver may still have a connection that was cut: then the repeat ends as unavailable too, and is repeated.
       await waitUntil(
         'the repeated write to be taken',
         () =>
@@ -150,7 +150,7 @@ describe('a node whose MongoDB is in trouble', { skip, timeout: AWAY_MS + 120_00
     assert.equal((await notes.get('acme', '7'))?.version, 1 + BROKEN_WRITES);
   });
 
-  test('MongoDB is cut off silently: calls still end in time, and work when it is back', async () => {
+  test('MongoDB is cut off without a reset: calls still end in time, and work again when it is back', async () => {
     link.cut('both');
     const begun = performance.now();
     const refused = await node.call('POST', '/v1/agents?force=true', { body: agentYaml('mute'), headers: YAML });

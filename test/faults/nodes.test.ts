@@ -10,12 +10,12 @@ import { type Cluster, clusterMissing, PARTITIONS, startCluster } from '../suppo
 import { sample } from '../support/size.ts';
 
 const skip = clusterMissing();
-/** Far beyond the lease. */
+/** Much longer than the lease. */
 const BLOCKED_MS = 15_000;
 const TTL_MS = 2_000;
 const RUNS = sample({ normal: 3, long: 8 });
 const STEPS = 6;
-/** Kills while a node starts. */
+/** Number of kills while a node starts. */
 const STARTS = sample({ normal: 2, long: 5 });
 const TICKERS = sample({ normal: 8, long: 24 });
 
@@ -48,7 +48,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
   }
   const restOf = async (who: number): Promise<string> => (await cluster.node(who).ready).rest ?? assert.fail('no REST');
 
-  test('a node is frozen for 15 s: others take over, and its late writes are refused', async () => {
+  test('a node is frozen for 15 s: others take over its partitions, and its late writes are refused', async () => {
     await tickAll();
     const body = JSON.stringify({ kind: 'freeze-node', node: 'node-0', ms: BLOCKED_MS });
     const headers = { 'content-type': 'application/json' };
@@ -57,7 +57,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     const begun = performance.now();
     await cluster.waitUntil('node-0 to be blocked', async () => (await cluster.local(0, 300)) === null);
     await tickAll();
-    assert.equal(await cluster.local(0, 300), null, 'it is still blocked: no call waited until it woke');
+    assert.equal(await cluster.local(0, 300), null, 'the node is still frozen: no call waited for it');
     assert.ok(performance.now() - begun < BLOCKED_MS);
     await cluster.waitUntil('the blocked node to wake', () => cluster.local(0));
     await cluster.settled('after it woke');
@@ -65,7 +65,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     await oneCommitter();
   });
 
-  /** Waits until no partition has changed hands for some terms: what was asked for before is done. */
+  /** Waits until no partition has moved for two lease terms, so that earlier moves have ended. */
   async function unchanged(): Promise<void> {
     await cluster.settled('before it is busy');
     const look = async () => JSON.stringify([...(await cluster.holders())].map(([name, held]) => [name, [...held]]));
@@ -77,7 +77,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     });
   }
 
-  /** Keeps the event loop busy of the node that has some actor; answers which that is. */
+  /** Blocks the event loop of the node that holds a spinner actor; returns the name of that node. */
   async function spin(message: 'Spin' | 'SpinOnce', ms: number) {
     const to = addressOf('spinner', 'acme', randomUUID());
     const before = await cluster.holders();
@@ -89,7 +89,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
   }
   const heldBy = async (name: string) => [...((await cluster.holders()).get(name) ?? [])];
 
-  test('an event loop that is busy for three lease terms keeps its leases, and its results count', async () => {
+  test('an event loop that is blocked for three lease terms keeps its leases, and its results are committed', async () => {
     await unchanged();
     const { asked, name, held } = await spin('Spin', 3 * TTL_MS);
     assert.ok(held.length > 0);
@@ -100,14 +100,14 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     await oneCommitter();
   });
 
-  test('an event loop that is blocked for eight lease terms loses its partitions to other nodes meanwhile', async () => {
+  test('a node whose event loop is blocked for eight lease terms loses its partitions to other nodes meanwhile', async () => {
     await unchanged();
     const { asked, name, held } = await spin('SpinOnce', 8 * TTL_MS);
     await cluster.waitUntil('others to take over', async () => {
       const now = new Set((await heldBy(name)).map(([partition, epoch]) => `${partition} ${epoch}`));
       return held.every(([partition, epoch]) => !now.has(`${partition} ${epoch}`));
     });
-    assert.equal(await cluster.local(name, 300), null, 'it is busy still');
+    assert.equal(await cluster.local(name, 300), null, 'it is still blocked');
     await cluster.explained(asked);
     await cluster.settled('after it came back');
     await tickAll();
@@ -141,7 +141,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     };
   }
 
-  test('a worker frozen in the middle of effects: they run again elsewhere, and its late results are dropped', async () => {
+  test('a worker frozen in the middle of effects: they run again on other nodes, and its late results are dropped', async () => {
     const runs = await runsUnderWay('frozen');
     cluster.freeze(0);
     await runs.allEnd();
@@ -151,7 +151,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     await oneCommitter();
   });
 
-  test('a worker killed in the middle of its own stop: nothing is lost and the rest goes on', async () => {
+  test('a worker killed in the middle of its own stop: nothing is lost and the other nodes keep serving', async () => {
     const runs = await runsUnderWay('stopping');
     const asked = tickAll();
     cluster.node(1).signal('SIGTERM');
@@ -163,12 +163,12 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     await tickAll();
   });
 
-  test('a worker killed again and again while it starts: the rest goes on, and it joins when it is let', async () => {
+  test('a worker killed again and again while it starts: the other nodes keep serving, and it joins when it is no longer killed', async () => {
     await cluster.stop(2);
     for (let round = 0; round < STARTS; round += 1) {
       cluster.node(2).spawn();
       cluster.node(2).ready.catch(() => {});
-      // Another moment of the start each time, measured by what the rest of the fleet does meanwhile.
+      // Each kill comes at another moment of the start, measured in rounds of work of the other nodes.
       for (let asks = 0; asks <= round; asks += 1) await tickAll();
       await cluster.kill(2);
     }
@@ -178,7 +178,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     await oneCommitter();
   });
 
-  test('all nodes and Redis die at once: all that was acknowledged is there when they are started', async () => {
+  test('all nodes and Redis die at once: everything acknowledged is there after the restart', async () => {
     const runs = await runsUnderWay('blackout');
     await tickAll();
     await Promise.all([0, 1, 2].map((index) => cluster.kill(index)));

@@ -10,14 +10,14 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MANY = sample({ normal: 3, long: 8 });
-/** For a machine that runs other tests beside this one. */
+/** Margin for a machine that runs other tests at the same time. */
 const BUSY_MS = 2_500;
-/** Streams go on for ever, or until their run ends. */
+/** Streams stay open for ever, or until their run ends. */
 const ENDLESS = /stream|\/feed|\/tap/;
 const Description = z.object({ paths: z.record(z.string(), z.looseObject({ get: z.unknown().optional() })) });
 
-/** What the users of one node over REST see while its Redis is in trouble, and afterwards. */
-describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
+/** The view of a REST client of one node while Redis fails, and afterwards. */
+describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let node: ProductNode;
@@ -42,7 +42,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
     node.json('POST', '/v1/executions', { agent_id: agent, input: 'steady' }, { 'idempotency-key': key });
   const isReady = async (): Promise<boolean> => (await node.call('GET', '/health/ready')).status === 200;
 
-  /** A start that is repeated under its key, as clients do, until it is taken. */
+  /** A start that is repeated under its key until it is accepted, as clients do. */
   const taken = (key: string): Promise<string> =>
     waitUntil(
       `start ${key} is taken`,
@@ -84,7 +84,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
     assert.ok(!node.process.crashed, node.process.log);
   }
 
-  test('READONLY after a failover: starts are refused as unavailable, and all goes on with a master', () =>
+  test('READONLY after a failover: starts are refused as unavailable, and everything continues when there is a master again', () =>
     through(
       'readonly',
       () => admin.call('REPLICAOF', '127.0.0.1', '1'),
@@ -92,14 +92,14 @@ describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
       /Redis|answer/,
     ));
 
-  test('Redis is out of memory: a start is refused as unavailable soon, leases are kept, and all goes on when there is room', async () => {
+  test('Redis is out of memory: a start is refused as unavailable soon, leases are kept, and everything continues when there is memory', async () => {
     const before = await taken('before-oom');
     await admin.config('SET', 'maxmemory', '1mb');
     const begun = performance.now();
     const { status, text, body } = await start('during-oom');
     console.log(`oom: the start was answered ${status} after ${Math.round(performance.now() - begun)} ms`);
     assert.deepEqual([status, body.error], [503, 'unavailable'], text);
-    // Longer than a lease: renewing it needs no room.
+    // Longer than a lease: the renewal of a lease needs no memory.
     const enoughMs = 5_000;
     await waitUntil(
       'a lease would have run out',
@@ -145,7 +145,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
     await allEnd([await taken('after-away')]);
   });
 
-  test('Redis killed for longer than a lease: the node is not ready meanwhile, and all goes on', () =>
+  test('Redis killed for longer than a lease: the node is not ready meanwhile, and everything continues afterwards', () =>
     through(
       'killed',
       () => redis.kill(),
@@ -185,7 +185,7 @@ describe('a node whose Redis is in trouble', { skip, timeout: 300_000 }, () => {
     const fresh = await taken('after-empty');
     await allEnd([fresh]);
     assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'the catalog is in MongoDB');
-    assert.equal((await node.statusOf(old)).status, 'completed', 'what had ended is in the archive');
+    assert.equal((await node.statusOf(old)).status, 'completed', 'runs that had ended are in the archive');
     await waitUntil('the list has both', async () => {
       const { text } = await node.call('GET', '/v1/executions?limit=1000&status=completed');
       return text.includes(old) && text.includes(fresh);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { seedOf } from '../kill/random.ts';
 import { removedRuns } from './rounds/removed-runs.ts';
 
-test('runs deleted right after their end while the node is killed leave nothing, and the others stay', {
+test('runs deleted right after their end while the node is killed leave no records, and other runs are unchanged', {
   timeout: 300_000,
 }, async () => {
   const seed = seedOf(process.env);

@@ -6,7 +6,7 @@ import { replicaBehind } from './rounds/replica-behind.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 
-test('a replica that is seconds behind becomes master of a quiet fleet: runs that it had end, and mailboxes are read', {
+test('a replica that is seconds behind becomes master of an idle fleet: the runs that it has end, and mailboxes are read', {
   skip,
   timeout: 300_000,
 }, async () => {
@@ -19,7 +19,7 @@ test('a replica that is seconds behind becomes master of a quiet fleet: runs tha
       outcome.notes?.join('; '),
     );
     assert.notEqual(outcome.recoveryMs, null, outcome.notes?.join('; '));
-    assert.ok((outcome.ofStore?.behind ?? 0) > 0, 'partitions went back, each with its line in a log');
+    assert.ok((outcome.ofStore?.behind ?? 0) > 0, 'partitions were rewound, and a log line reports each');
   } finally {
     await faults.close();
   }

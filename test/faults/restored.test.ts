@@ -31,10 +31,10 @@ const run = defineActor({
   },
 });
 
-/** The server keeps no log: when it starts again it is what it was at the last save, as a backup is. */
+/** The server writes no append-only file, so a restart returns it to its last save, like a restore from a backup. */
 const FROM_BACKUP = { args: ['--appendonly', 'no'] };
 
-test('a Redis restored from a backup: runs that the archive has as ended do not run again, all others go on', {
+test('a Redis restored from a backup: runs that are ended in the archive do not run again, all others continue', {
   skip,
   timeout: 300_000,
 }, async () => {
@@ -81,7 +81,7 @@ test('a Redis restored from a backup: runs that the archive has as ended do not 
     runs.map(() => ended),
   );
   const again = ran.slice(before).filter((address) => address.includes('early'));
-  assert.deepEqual(again, [], 'what had ended ran again');
+  assert.deepEqual(again, [], 'runs that had ended ran again');
   const warned = [...one.warnings, ...two.warnings].filter((warning) => warning.includes('had ended'));
-  assert.ok(warned.length > 0, 'the log says so');
+  assert.ok(warned.length > 0, 'the log reports it');
 });

@@ -10,14 +10,14 @@ import { redisMissing } from '../support/redis.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-/** All that Redis tells by publishing, which it may lose. */
-const TOLD: readonly PropertyKey[] = ['onWake', 'onReply', 'onEvents', 'onSignal', 'onEffectCancelled'];
+/** Subscriptions to the notifications that Redis publishes, which may be lost. */
+const SUBSCRIPTIONS: readonly PropertyKey[] = ['onWake', 'onReply', 'onEvents', 'onSignal', 'onEffectCancelled'];
 
-/** The store, with every word to this process lost. */
-function deaf<T extends ActorStore>(store: T): T {
+/** The store without any of its notifications. */
+function withoutSignals<T extends ActorStore>(store: T): T {
   return new Proxy(store, {
     get(target, name) {
-      if (TOLD.includes(name)) return () => () => {};
+      if (SUBSCRIPTIONS.includes(name)) return () => () => {};
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -30,9 +30,9 @@ test('every published notification is lost: messages, answers, events and effect
 }, async () => {
   await using kernels = await openKernels();
   const handlers = [workEffect({ begun: [], aborted: [] })];
-  const bend: KernelParts['bend'] = ({ store }) => ({ store: deaf(store) });
+  const bend: KernelParts['bend'] = ({ store }) => ({ store: withoutSignals(store) });
   const parts = { definitions: [counter, job], handlers, bend };
-  const [a, b] = [await kernels.start('deaf-a', parts), await kernels.start('deaf-b', parts)];
+  const [a, b] = [await kernels.start('silent-a', parts), await kernels.start('silent-b', parts)];
   await waitUntil(
     'both nodes hold a share',
     () =>

@@ -15,7 +15,7 @@ import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts'
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
-/** What a supervisor waits for: beyond it the start hangs. */
+/** Limit of a supervisor: a start that takes longer hangs. */
 const MOST_MS = 60_000;
 
 interface Stores {
@@ -48,7 +48,7 @@ describe('a start without its stores', { skip, timeout: 600_000 }, () => {
     return [...stores, '--http-port', '0', '--grpc-port', '0'];
   };
 
-  /** Runs `node main.ts` until it ends by itself; answers what it said. */
+  /** Runs `node main.ts` until it exits by itself; returns its output. */
   async function refused(stores: Stores): Promise<string> {
     const env = { PATH: process.env.PATH, ...COMPILED, NODE_NO_WARNINGS: '1' };
     const stdio: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
@@ -77,7 +77,7 @@ describe('a start without its stores', { skip, timeout: 600_000 }, () => {
     test(`${what} at the start: one clear error and exit code 1, so that a supervisor tries again`, async () => {
       const stderr = await refused({ ...good, ...wrong });
       assert.match(stderr, expected);
-      assert.doesNotMatch(stderr, /^\s+at /m, 'no stack');
+      assert.doesNotMatch(stderr, /^\s+at /m, 'no stack trace');
     });
   }
 
@@ -87,7 +87,7 @@ describe('a start without its stores', { skip, timeout: 600_000 }, () => {
     assert.doesNotMatch(stderr, /wrong-password/);
   });
 
-  test('a second process on the data directory of a node with remote stores is refused; the first goes on', async () => {
+  test('a second process on the data directory of a node with remote stores is refused; the first keeps serving', async () => {
     const first = new NodeProcess(argsOf(good));
     first.spawn();
     const url = await first.url;
@@ -99,7 +99,7 @@ describe('a start without its stores', { skip, timeout: 600_000 }, () => {
     }
   });
 
-  test('a data directory that may only be read is refused by name', async (context) => {
+  test('a read-only data directory is refused by name', async (context) => {
     if (process.getuid?.() === 0) return context.diagnostic('root may write everywhere');
     const data = join(directory, 'read-only');
     await mkdir(data);

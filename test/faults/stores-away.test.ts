@@ -7,7 +7,7 @@ import type { RoundOutcome } from './rounds/fault-case.ts';
 import { AwaySetup, type AwayStore, REFUSED_WITHIN_MS } from './rounds/stores-away.ts';
 
 const skip = redisMissing() ?? mongoMissing();
-/** For a machine that runs other tests beside this one. */
+/** Limit on a machine that runs other tests at the same time. */
 const BUSY_MS = 5_000;
 const runsOfAnArea = sample({ normal: 1, long: 2 });
 
@@ -20,7 +20,9 @@ function assertWell({ runs, hung, nodesEnded, lost, repeated, notes = [] }: Roun
   );
 }
 
-/** All areas at once share an outage: agents, workflows with commands and children, judges, tools, stimuli, approvals. */
+/**
+ * Runs of all areas share an outage: agents, workflows with commands and children, judges, tools, stimuli, approvals.
+ */
 const withSetup = (store: AwayStore, tests: (setup: () => AwaySetup) => void): void => {
   describe(`runs of every area while ${store} is away`, { skip, timeout: 300_000 }, () => {
     let setup: AwaySetup;
@@ -33,7 +35,7 @@ const withSetup = (store: AwayStore, tests: (setup: () => AwaySetup) => void): v
 };
 
 withSetup('documents', (setup) => {
-  test('documents slow or away for 20 s: every run of every area ends as without it, and no command runs twice', async () => {
+  test('documents slow or away for 20 s: every run of every area ends as without the outage, and no command runs twice', async () => {
     assertWell(await setup().outage({ how: 'slow', forMs: 1_000, runsOfAnArea }));
     assertWell(await setup().outage({ how: 'refused', forMs: 20_000, runsOfAnArea }));
     const { refusals } = setup();
@@ -46,7 +48,7 @@ withSetup('documents', (setup) => {
 });
 
 withSetup('redis', (setup) => {
-  test('Redis away for 2 s: runs of agents, children, judges, stimuli and approvals end as without it', async () => {
+  test('Redis away for 2 s: runs of agents, children, judges, stimuli and approvals end as without the outage', async () => {
     assertWell(await setup().outage({ how: 'refused', forMs: 2_000, runsOfAnArea }));
   });
 });

@@ -24,7 +24,7 @@ const skip = (redisMissing() ?? mongoMissing()) || false;
 
 const Add = z.object({ by: z.number() });
 
-/** The kind as it was … */
+/** The actor kind of the older program. */
 const oldSum = defineActor({
   kind: 'sum',
   version: 1,
@@ -40,7 +40,7 @@ const oldSum = defineActor({
   },
 });
 
-/** … and as it is: it counts its turns too. */
+/** The same kind of the newer program, which also counts its turns. */
 const newSum = defineActor({
   kind: 'sum',
   version: 2,
@@ -67,7 +67,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
   after(() => kernels?.[Symbol.asyncDispose]());
 
   const layout = { pool: 'default', partitions: PARTITIONS };
-  /** Addresses of a kind whose home is one of these partitions. */
+  /** `count` addresses of a kind whose home is one of these partitions. */
   const among = (kind: string, held: readonly string[], count: number) => {
     const found: Address[] = [];
     while (found.length < count) {
@@ -82,7 +82,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
       return shares.every((share) => share > 0) && shares.reduce((sum, share) => sum + share) === PARTITIONS + 2;
     });
 
-  test('a new node takes over what an old one wrote, and migrates it', async () => {
+  test('a new node takes over the state that an old one wrote, and migrates it', async () => {
     const before = await kernels.start('migrate-old', { definitions: [oldSum] });
     const address = addressOf('sum', 'acme', randomUUID());
     assert.equal(await before.runtime.client.ask(address, 'Add', { by: 2 }), 2);
@@ -93,7 +93,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
     await fresh.stop();
   });
 
-  test('an old node never overwrites the state of a newer one: its actor waits, and is served when the old node left', async () => {
+  test('an old node never overwrites the state of a newer one: its actor waits, and is served when the old node has left', async () => {
     const fresh = await kernels.start('mixed-new', { definitions: [newSum, counter] });
     const sums = among('sum', fresh.runtime.held(), 24);
     for (const address of sums) assert.equal(await fresh.runtime.client.ask(address, 'Add', { by: 1 }), 1);
@@ -105,9 +105,9 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
     const onNew = sums.filter((address) => !isOld(address));
     assert.ok(onOld.length > 0 && onNew.length > 0);
 
-    // What the new node still serves goes on, asked through either node.
+    // Partitions of the new node are served, through either node.
     for (const address of onNew) assert.equal(await old.runtime.client.ask(address, 'Add', { by: 1 }), 2);
-    // What the old node now has is accepted and waits; it says why.
+    // The old node accepts messages for its partitions; they wait, and it logs the reason.
     const asks = onOld.map((address) => fresh.runtime.client.ask(address, 'Add', { by: 1 }, { timeoutMs: 60_000 }));
     await waitUntil('the old node says why', () =>
       old.warnings.some((warning) => warning.includes('a newer version (2) of sum wrote this actor')),
@@ -116,7 +116,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
     assert.ok(first !== undefined);
     await assert.rejects(old.runtime.client.read(first), unavailable);
     assert.deepEqual((await fresh.runtime.client.read(first))?.state, { total: 1, turns: 1 });
-    // The price, while a program of an older format may be in the fleet: what shares its partition waits with it.
+    // While a program of an older format may be in the fleet, actors of the same partition wait as well.
     const [neighbour] = among('counter', [partitionOf(first, layout)], 1);
     assert.ok(neighbour !== undefined);
     let isAnswered = false;
@@ -140,7 +140,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
     await fresh.stop();
   });
 
-  test('a member whose record this version cannot read counts as alive, holds no partition, and harms no other', async () => {
+  test('a member whose record this version cannot read counts as alive, holds no partition, and disturbs no other member', async () => {
     const node = await kernels.start('reader', { definitions: [counter] });
     const incarnation = randomUUID();
     const card = JSON.stringify({ schema: 'of another century', role: 'emperor' });
@@ -158,7 +158,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
     await node.stop();
   });
 
-  test('a kind that no node knows is not found, and other actors of its partition go on', async () => {
+  test('a kind that is on no node is not found, and other actors of its partition are served', async () => {
     const old = await kernels.start('kinds-old', { definitions: [counter] });
     const fresh = await kernels.start('kinds-new', { definitions: [counter, newSum] });
     await heldByBoth(fresh, old);
@@ -205,8 +205,8 @@ spec:
   states: { DONE: { kind: System, command: finalize, env: { outcome: done }, transitions: [] } }
 `;
 
-describe('a backup that came back', { timeout: 300_000 }, () => {
-  test('a backup of documents alone, older than the log: the start is refused by name until exactly that loss is accepted', async () => {
+describe('restored backups', { timeout: 300_000 }, () => {
+  test('a restored backup of documents that is older than the log: the start is refused by name until the operator accepts exactly that loss', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-backup-'));
     const [data, backup] = [join(directory, 'data'), join(directory, 'backup')];
     const node = new NodeProcess(['--data', data]);
@@ -243,7 +243,7 @@ describe('a backup that came back', { timeout: 300_000 }, () => {
       assert.equal((await calls.get(before)).status, 'completed');
       assert.ok(await runToTheEnd());
 
-      // The other order, documents newer than the log, is no loss of documents and no reason to refuse.
+      // Documents newer than the log are no loss of documents, so the start is not refused.
       await node.stop();
       for (const file of ['actors.db', 'actors.db-wal', 'actors.db-shm']) await rm(join(data, file), { force: true });
       await cp(join(backup, 'actors.db'), join(data, 'actors.db'));
@@ -255,7 +255,7 @@ describe('a backup that came back', { timeout: 300_000 }, () => {
     }
   });
 
-  test('a data file of a later version: the node ends with exit code 1 and one line that names both versions', async () => {
+  test('a data file of a later version: the node exits with code 1 and one line that names both versions', async () => {
     const data = await mkdtemp(join(tmpdir(), 'svc-later-'));
     const database = new DatabaseSync(join(data, 'actors.db'));
     database.exec('PRAGMA user_version = 99');

@@ -5,7 +5,7 @@ import { defineEffect, type EffectHandler, EffectResult } from '../../runtime/ef
 import { step, steps } from '../chaos/steps.ts';
 import { ticker } from '../chaos/ticker.ts';
 
-/** Fires some time after it was set, and counts how often. */
+/** Fires `afterMs` after it was set, and counts how often. */
 export const alarm = defineActor({
   kind: 'alarm',
   version: 1,
@@ -25,7 +25,7 @@ export const alarm = defineActor({
   },
 });
 
-/** The event loop comes no further, and other nodes keep their processor. */
+/** Blocks the event loop; other nodes keep their processor. */
 function spinFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -39,7 +39,10 @@ const spin = defineEffect({
   },
 });
 
-/** Blocks the event loop of its node: in a turn, which another node would repeat, or in an effect, which is not repeated. */
+/**
+ * Blocks the event loop of its node: in a turn, which another node would repeat, or in an effect of mode once, which is
+ * not repeated.
+ */
 export const spinner = defineActor({
   kind: 'spinner',
   version: 1,

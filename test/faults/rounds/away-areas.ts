@@ -10,15 +10,15 @@ export interface Area {
   /** YAML of agents and of workflows, children first. */
   readonly agents: readonly string[];
   readonly workflows: readonly string[];
-  /** What is started: an agent, a workflow, or a delivery of this source. */
+  /** The start of a run: an agent, a workflow, or a delivery of this source. */
   readonly start: { readonly agent: string } | { readonly workflow: string } | { readonly stimulus: string };
-  /** Marks that its commands leave, each once. */
+  /** Marks that its commands write, each once. */
   readonly marks: readonly string[];
-  /** A human is asked, and answers while the store is away. */
+  /** A human gets a question, and answers it during the outage. */
   readonly isAsked?: boolean;
 }
 
-/** A run must come to where it needs its store while that is away: each begins with this pause. */
+/** Each run begins with this pause, so that it needs the store while that is away. */
 const LEAD_MS = 1_500;
 const LEAD = `sleep ${LEAD_MS / 1_000}`;
 const TIMEOUT = '600s';
@@ -64,7 +64,7 @@ function commands(journal: string, name: string, spec: Shape): Area {
   };
 }
 
-/** Agent, child workflow, judges: all looked up by name when their state begins. */
+/** Agent, child workflow, judges: each is looked up by name when its state begins. */
 function children(shell: boolean, journal: string): Area {
   const agentState = { kind: 'Agent', timeout: TIMEOUT, input: 'work' };
   const judge = { agent: 'away-judge', input: 'look', timeout_seconds: 600 };
@@ -104,7 +104,10 @@ function approval(shell: boolean, journal: string): Area {
   };
 }
 
-/** The router agent is still thinking when the store goes: what it names is looked up and started meanwhile. */
+/**
+ * The router agent still runs when the outage begins: the workflow that it names is looked up and started during the
+ * outage.
+ */
 function stimulus(shell: boolean, journal: string): Area {
   const routed = shell
     ? { WORK: command(mark(journal, 'routed'), 'DONE'), ...DONE }
@@ -117,7 +120,7 @@ function stimulus(shell: boolean, journal: string): Area {
   };
 }
 
-/** A repeatable call, one that must not be repeated, a large result, a command. */
+/** A repeatable call, a call of mode once, a large result, a command. */
 function tools(shell: boolean): Area {
   const cmd = { name: 'cmd.run', executor: 'builtin:cmd', config: { subcommand_allowlist: { sh: ['-c'] } } };
   const name = 'away-tools';
@@ -128,7 +131,7 @@ function tools(shell: boolean): Area {
   };
 }
 
-/** An agent that has begun to answer. */
+/** An agent whose answer has begun to stream. */
 const talker = (): Area => ({
   name: 'away-talker',
   agents: [agent('away-talker')],
@@ -152,7 +155,7 @@ function containers(journal: string): Area {
   };
 }
 
-/** Of documents all areas; of Redis those without commands on this host, which have a case of their own. */
+/** For documents all areas; for Redis those without commands on this host, which have a case of their own. */
 export function areasOf(store: 'documents' | 'redis', journal: string, hasEngine: boolean): readonly Area[] {
   const shell = store === 'documents';
   return [

@@ -19,10 +19,10 @@ import { stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const HOUR_S = 3_600;
 const JUMPS_S = [HOUR_S, -HOUR_S, 365 * 24 * HOUR_S];
-/** Of each kind. */
+/** Number of runs of each kind. */
 const RUNS = 3;
 const CHUNKS = 70;
-/** Longer than a node takes to read its store's clock anew. */
+/** Longer than the time after which a node reads its store's clock again. */
 const SEEN_MS = 2_500;
 const ROUND_MS = 60_000;
 
@@ -38,7 +38,7 @@ const done = (condition: string) => ({ transitions: [{ condition, target: 'DONE'
 
 const manifestsOf = (journal: string): readonly string[] => [
   workflow('command', {
-    // A state whose time-out is shorter than each jump, and a program that runs over it.
+    // A state whose time-out is shorter than each jump, and a program that runs across the jump.
     RUN: {
       ...{ kind: 'System', timeout: '60s', command: `echo "$SVC_EXECUTION_ID" >> '${journal}'; sleep 5` },
       ...done('on_success'),
@@ -57,7 +57,7 @@ const TALKER = stringify({
 
 const Events = z.array(z.looseObject({ event_type: z.string() }));
 
-/** Embedded: the wall clock of a running node is set, under commands, agents and approvals. */
+/** Embedded store: the wall clock of a running node is set while commands, agents and approvals wait. */
 export const clockJump: FaultCase = {
   name: 'clock-jump',
   title:
@@ -100,7 +100,7 @@ export const clockJump: FaultCase = {
         const look = async (): Promise<boolean> => {
           for (const id of [...open]) {
             const { status, waiting_for: waiting, reason } = await calls.get(id);
-            // An approval is answered when everything else has ended: it had the longest to wait.
+            // Approvals are answered last, so they wait longest.
             const id_ = waiting?.approval_id;
             if (id_ !== undefined && open.size <= RUNS) await calls.answer(id_, { approve: 'yes' });
             if (status !== 'completed' && status !== 'failed' && status !== 'cancelled') continue;

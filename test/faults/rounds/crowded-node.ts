@@ -7,12 +7,12 @@ import { ModelServer, type RecordedCall } from '../../support/model-server.ts';
 import type { NodeProcess } from '../../support/node-process.ts';
 import { stillUnderWay } from './quiet.ts';
 
-/** Of each list. */
+/** Page size of each list. */
 const MOST_LISTED = 50;
 
 type Headers = Readonly<Record<string, string>>;
 
-export interface Said {
+export interface Reply {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -31,7 +31,7 @@ export class CrowdedNode {
     this.#opened = opened;
   }
 
-  /** `env` and `main`: of a process with probes in it, or of another version. */
+  /** `env` and `main` start a process with probes in it, or another version. */
   static async start(
     store: StoreKind,
     spec: Readonly<Record<string, unknown>> = {},
@@ -47,7 +47,7 @@ export class CrowdedNode {
     return new CrowdedNode(models, opened, await opened.node.url);
   }
 
-  async call(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Said> {
+  async call(method: string, path: string, body?: unknown, headers: Headers = {}): Promise<Reply> {
     const type = typeof body === 'string' ? 'application/yaml' : 'application/json';
     const answer = await fetch(`${this.url}${path}`, {
       method,
@@ -76,14 +76,14 @@ export class CrowdedNode {
     return status === 200 ? String(body.execution_id) : null;
   }
 
-  /** What the rule of liveness finds still under way; `ended`: ids of the runs that have ended. */
+  /** Runs that the liveness check finds still under way; `ended`: ids of the runs that have ended. */
   stillUnderWay(sinceMs: number, ended: readonly string[], callers?: readonly Headers[]): Promise<string[]> {
     const { location } = this.#opened;
-    // The list of so many is long; each of its runs is asked for.
+    // The list of this many runs is long, so each run is read by its id.
     return stillUnderWay(sinceMs, { location, url: this.url, ended, callers, mostListed: MOST_LISTED });
   }
 
-  async statusOf(id: string, headers: Headers = {}): Promise<Said['body']> {
+  async statusOf(id: string, headers: Headers = {}): Promise<Reply['body']> {
     return (await this.call('GET', `/v1/executions/${id}`, undefined, headers)).body;
   }
 
@@ -93,10 +93,10 @@ export class CrowdedNode {
   }
 }
 
-/** A word for the input of one run, by which the model server recognises it. */
+/** A key for the input of one run, by which the model server recognises the run. */
 export const freshKey = (): string => `key-${randomUUID()}`;
 
-/** The run that a model is asked for. */
+/** The key of the run that a model call is for. */
 export const keyIn = ({ body }: Pick<RecordedCall, 'body'>): string =>
   /key-[0-9a-f-]{36}/.exec(JSON.stringify(body))?.[0] ?? '';
 

@@ -11,15 +11,15 @@ import { stillUnderWay } from './quiet.ts';
 const CLIENTS = 12;
 const LATEST_CANCEL_MS = 60;
 const RECOVERY_MS = 30_000;
-/** The command of a cancelled run is gone by then; it would sleep for longer. */
+/** Time until the command of a cancelled run is gone; without the cancel it would sleep for longer. */
 const KILLED_MS = 12_000;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 
-/** How far before the usual begin of a command, and behind it, the other half of the cancels is sent. */
+/** Half of the cancels are sent at most this long before or after the usual begin of a command. */
 const AROUND_BEGIN_MS = { before: 60, behind: 10 };
 const LATEST_BEGIN_MS = 2_000;
 
-/** Its command leaves its run and the time in MARKS, then sleeps. */
+/** Its command writes its run and the time to MARKS, then sleeps. */
 const workflow = (marks: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -40,7 +40,10 @@ const workflow = (marks: string): string =>
     },
   });
 
-/** A cancel that comes while a command is being started found a promise without a listener, and ended the node. */
+/**
+ * Found a defect: a cancel while a command was being started rejected a promise without a handler, which ended the
+ * node.
+ */
 export const earlyCancel: FaultCase = {
   name: 'early-cancel',
   title:
@@ -61,11 +64,11 @@ async function open(kind: StoreKind): Promise<FaultStores> {
   const deployed = await post('/v1/workflows', workflow(marks.file), 'application/yaml');
   if (!deployed.ok) throw new Error(`deploy: ${await deployed.text()}`);
 
-  /** How long after the answer a command begins here, by the last rounds: on a busy machine that is much later. */
+  /** Time from the answer to the begin of a command, from the last rounds: on a busy machine that is much later. */
   let beginsAfterMs = LATEST_CANCEL_MS;
   const startedAt = new Map<string, number>();
 
-  /** The id of a run that was acknowledged, cancelled so long after it; null when the node did not answer. */
+  /** Starts a run, cancels it after `afterMs` and returns its id; null when the node did not answer. */
   async function startAndCancel(afterMs: number): Promise<string | null> {
     try {
       const started = await post('/v1/workflows/sleeper/run', '{}');
@@ -112,13 +115,13 @@ async function open(kind: StoreKind): Promise<FaultStores> {
     const later = begun.flatMap(([id = '', at = '']) =>
       ids.includes(id) ? [Number(at) - (startedAt.get(id) ?? 0)] : [],
     );
-    // None began before its cancel: the next ones are sent later.
+    // When no command began before its cancel, the next cancels are sent later.
     beginsAfterMs =
       later.length === 0 ? beginsAfterMs + LATEST_CANCEL_MS : (later.sort((a, b) => a - b)[later.length >> 1] ?? 0);
     beginsAfterMs = Math.min(beginsAfterMs, LATEST_BEGIN_MS);
-    // By their environment: in a sandbox a command has a process id of its own.
+    // Counted by their environment: in a sandbox a command has a process id of its own.
     const leftNow = async (): Promise<number> => (await processesWith(marks.file, new Set())).length;
-    // A run is cancelled when that is written; its command is killed right behind.
+    // A run is cancelled when the cancel is written; its command is killed right after that.
     await waitUntil('the commands are killed', async () => (await leftNow()) === 0, KILLED_MS).catch(() => undefined);
     const left = await leftNow();
     const broken = await stillUnderWay(since, { location, url: await node.url, ended: ids });

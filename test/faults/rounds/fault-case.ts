@@ -10,12 +10,12 @@ export interface FaultCase {
   /** What breaks and what must hold, in one sentence. */
   readonly title: string;
   readonly stores: readonly StoreKind[];
-  /** Starts what the rounds share. */
+  /** Starts the nodes and stores that the rounds share. */
   open(store: StoreKind, seed: number): Promise<FaultStores>;
 }
 
 export interface FaultStores {
-  /** Breaks once, heals, waits until all is quiet, and counts. All choices come from the seed. */
+  /** Injects the fault once, removes it, waits until all is quiet, and counts. The seed decides all choices. */
   round(seed: number): Promise<RoundOutcome>;
   close(): Promise<void>;
 }
@@ -25,28 +25,28 @@ export interface StoreOutcome {
   readonly gone: number;
   /** Calls that ran again since the store lost a write of their run. */
   readonly again: number;
-  /** Of partitions behind the loss; each of those that went back is told of in a log. */
+  /** Takeovers of partitions after the loss; a log line reports each one that was rewound. */
   readonly takeovers: number;
   readonly behind: number;
-  /** That went back, by the logs. */
+  /** Actors of rewound partitions, from the logs. */
   readonly actors: number;
 }
 
 export interface RoundOutcome {
   /** Runs (or calls) that were acknowledged in this round. */
   readonly runs: number;
-  /** Of these, how many had not ended when the time for recovery was over. */
+  /** Of these, the number that had not ended when the time for recovery was over. */
   readonly hung: number;
-  /** Nodes that ended by themselves. */
+  /** Nodes that exited by themselves. */
   readonly nodesEnded: number;
-  /** Acknowledged and gone, or ended in a way that the fault does not justify. */
+  /** Acknowledged runs that are gone, or ended in a way that the fault does not justify. */
   readonly lost: number;
-  /** Commands or calls that ran again without the run saying so, counted by a witness outside the product. */
+  /** Commands or calls that ran again without a report in the run, counted outside of the product. */
   readonly repeated: number;
   /** From the end of the fault until all was quiet; null when nothing had to recover. */
   readonly recoveryMs: number | null;
-  /** Where the store itself lost writes: what that explains, which is in no other count. */
+  /** Effects of writes that the store itself lost; no other count includes them. */
   readonly ofStore?: StoreOutcome;
-  /** More to report, a sentence each: what a store lost, what was said in doubt. */
+  /** Further findings, a sentence each: writes that a store lost, runs in doubt. */
   readonly notes?: readonly string[];
 }

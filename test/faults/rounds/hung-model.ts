@@ -5,15 +5,18 @@ import { CrowdedNode, freshKey, inLanes, keyIn } from './crowded-node.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, timeLeftMs } from './quiet.ts';
 
-/** More than a node has places. */
+/** More runs than a node has places. */
 const HUNG = 64;
 const GOOD = 5;
-/** A good run takes a few hundred milliseconds; before, it waited behind the hung ones until their time-outs. */
+/**
+ * A run with a good model takes a few hundred milliseconds; behind calls that hang it would wait for their time-outs.
+ */
 const GOOD_WITHIN_MS = 5_000;
 
 export const hungModel: FaultCase = {
   name: 'hung-model',
-  title: 'a model that hangs takes no places from others, and its runs go on when it answers again',
+  title:
+    'calls to a model that hangs take no places from calls to other models, and their runs continue when it answers again',
   stores: ['sqlite', 'redis'],
   async open(store): Promise<FaultStores> {
     const node = await CrowdedNode.start(store, { llm_selection: { llm_overall_timeout_secs: 6, max_retries: 0 } });
@@ -24,7 +27,7 @@ export const hungModel: FaultCase = {
 
 async function round(node: CrowdedNode, hung: string, good: string): Promise<RoundOutcome> {
   const isHung = { now: true };
-  /** Those that the model answers; one that hung was not. */
+  /** Runs that the model answers; one that hung was not answered. */
   const answered: RecordedCall[] = [];
   node.models.answer((call) => {
     if (call.body.model === 'one' && isHung.now) return { silent: true };
@@ -64,7 +67,7 @@ async function round(node: CrowdedNode, hung: string, good: string): Promise<Rou
   const recoveryMs = performance.now() - healedAt;
   const notCompleted = ends.filter((status) => status !== null && status !== 'completed');
   const answers = answered.filter(({ aborted }) => !aborted).map(keyIn);
-  // A run that says it is completed was answered by its model.
+  // A run that is completed was answered by its model.
   const unasked = ids.filter((id, n) => ends[n] === 'completed' && !answers.includes(keys.get(id) ?? ''));
   return {
     runs: ids.length,
@@ -77,7 +80,7 @@ async function round(node: CrowdedNode, hung: string, good: string): Promise<Rou
   };
 }
 
-/** One after the other, of a model that answers, while the other one hangs; answers what took too long. */
+/** Runs one after the other with a model that answers, while the other model hangs; returns the slow ones. */
 async function goodRuns(node: CrowdedNode, start: () => Promise<string | null>): Promise<string[]> {
   const slow: string[] = [];
   for (let n = 0; n < GOOD; n += 1) {
@@ -88,7 +91,7 @@ async function goodRuns(node: CrowdedNode, start: () => Promise<string | null>):
     const tookMs = performance.now() - at;
     if (tookMs > GOOD_WITHIN_MS) slow.push(`a run of another model took ${Math.round(tookMs)} ms`);
   }
-  // One that is slow beside other work is no sign; behind the hung ones all are.
+  // One slow run may be due to other work on the machine; behind hung calls all runs are slow.
   return slow.length > GOOD / 2 ? slow : [];
 }
 

@@ -18,10 +18,10 @@ import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
 const NO_ROOM = /unavailable.*this node cannot store the files of a program \(E[A-Z]+\)/;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
-/** A read while the disk is full; a node that waits for its log answers nothing. */
+/** Limit for a read while the disk is full; a node that waits for its log answers no call. */
 const READ_WITHIN_MS = 5_000;
 
-/** Its command leaves its run in the journal. */
+/** Its command writes its run to the journal. */
 const workflow = (journal: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -39,11 +39,11 @@ const workflow = (journal: string): string =>
     },
   });
 
-/** The log was written with retries on the node's only thread, which ended it when there was room again. */
+/** Found a defect: retries of the log on the node's only thread ended the node when there was space again. */
 export const logOnFullDisk: FaultCase = {
   name: 'log-on-full-disk',
   title:
-    'Log and data directory are on a disk that is full: reads answer, starts are refused, or run where the store is elsewhere, and all goes on when there is room',
+    'Log and data directory are on a full disk: reads answer, starts are refused, or run where the store is elsewhere, and everything continues when there is space',
   stores: ['sqlite', 'redis'],
   open: openSurroundings,
 };
@@ -60,7 +60,7 @@ interface Setup {
 async function openSurroundings(store: StoreKind): Promise<FaultStores> {
   await using opened = new AsyncDisposableStack();
   const disk = (await smallFileSystem()) ?? (await limitedFiles());
-  if (disk === null) throw new Error('no disk can be made full by this user');
+  if (disk === null) throw new Error('this user cannot mount a small disk');
   opened.use(disk);
   const directory = await mkdtemp(join(tmpdir(), 'svc-full-log-'));
   opened.defer(() => removeTree(directory));
@@ -92,7 +92,7 @@ async function call({ node }: Setup, method: string, path: string, init: Request
   return fetch(`${await node.url}${path}`, { ...init, method, signal: AbortSignal.timeout(READ_WITHIN_MS) });
 }
 
-/** Null: it was refused. */
+/** Null: the start was refused. */
 async function start(setup: Setup): Promise<string | null> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
   const answer = await call(setup, 'POST', '/v1/workflows/short/run', { body: '{}', headers }).catch(() => null);
@@ -136,7 +136,7 @@ async function round(setup: Setup, seed: number): Promise<RoundOutcome> {
   const failed = ids.filter((_, n) => statuses[n] === 'failed');
   const reasons = await Promise.all(failed.map((id) => call(setup, 'GET', `/v1/workflows/executions/${id}`)));
   const texts = await Promise.all(reasons.map((answer) => answer.text()));
-  // A command needs room on the node that runs it: with the store elsewhere its run fails in these words.
+  // A command needs space on the node that runs it: with the store elsewhere its run fails with this error.
   const unsaid = texts.filter((text) => !NO_ROOM.test(text));
   notes.push(`${failed.length - unsaid.length} runs failed since their commands had no room`, ...unsaid);
   if (full.unread > 0) notes.push(`${full.unread} of ${full.reads} reads were not answered while the disk was full`);
@@ -157,9 +157,9 @@ async function round(setup: Setup, seed: number): Promise<RoundOutcome> {
 
 interface WhileFull {
   readonly reads: number;
-  /** Of these. */
+  /** Of these, the ones that were refused. */
   readonly unread: number;
-  /** Runs whose start was taken. */
+  /** Runs whose start was accepted. */
   readonly started: readonly string[];
 }
 
@@ -167,7 +167,7 @@ async function whileFull(setup: Setup, before: string | null, times: number): Pr
   const started: string[] = [];
   let unread = 0;
   for (let n = 0; n < times; n += 1) {
-    // Each is a line of the log, and what has room in a page is still kept.
+    // Each call is a line of the log; a few still fit into the page.
     const wrong = await call(setup, 'GET', `/v1/no-such-path/${'x'.repeat(300)}`).catch(() => null);
     const read = before === null ? null : await statusOf(setup, before);
     unread += (wrong?.status === 404 ? 0 : 1) + (read === 'unanswered' ? 1 : 0);

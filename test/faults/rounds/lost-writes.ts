@@ -8,7 +8,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { freshKey, keyIn } from './crowded-node.ts';
 import type { RoundOutcome } from './fault-case.ts';
 import { stillUnderWay, timeLeftMs } from './quiet.ts';
-import { positionsIn, type StoreLoss, takeovers, toldIn } from './store-loss.ts';
+import { positionsIn, rewindsIn, type StoreLoss, takeovers } from './store-loss.ts';
 
 /** Starts before the store stops persisting writes. */
 export const RUNS_BEFORE = 24;
@@ -16,12 +16,12 @@ export const RUNS_BEFORE = 24;
 export const RUNS_LOST = 12;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 
-/** Pieces of a model's answer. */
+/** Pieces and pauses of a model's answer. */
 const SPEEDS = { slow: { pieces: 100, delayMs: 50 }, steady: { pieces: 20, delayMs: 30 } } as const;
 
 export interface Started {
   readonly id: string;
-  /** In its input: the model server knows the run by it. */
+  /** Part of its input, by which the model server recognises the run. */
   readonly key: string;
 }
 
@@ -29,11 +29,11 @@ export interface Started {
 export class LostWrites {
   readonly #nodes: readonly ProductNode[];
   readonly #models: ModelServer;
-  /** Files: what a node says while its store is away is more than a process keeps of it. */
+  /** Log files: during an outage a node logs more than a process object keeps. */
   readonly #logs: readonly string[];
   readonly #agent: string;
 
-  /** Starts so many nodes over the stores; `opened` ends them. */
+  /** Starts `count` nodes over the stores; `opened` stops them. */
   static async open(count: number, stores: object, opened: AsyncDisposableStack): Promise<LostWrites> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-lost-writes-'));
     opened.defer(() => removeTree(directory));
@@ -79,8 +79,8 @@ export class LostWrites {
     );
   }
 
-  /** How long the logs are now: `silence` reads what comes behind it. */
-  async told(): Promise<readonly number[]> {
+  /** Present lengths of the logs: `quietOutcome` reads the text after them. */
+  async logLengths(): Promise<readonly number[]> {
     return (await this.#texts()).map(({ length }) => length);
   }
 
@@ -89,14 +89,14 @@ export class LostWrites {
   }
 
   /**
-   * Only looks, nothing is asked of any actor. Of the runs that were begun late those may be gone, and of all runs those may
-   * have asked their model again, of which the store lost a write; each takeover of what went back is told of in the logs.
+   * Only reads; sends no message to an actor. Of the late runs those may be gone, and of all runs those may have called
+   * their model again, of which the store lost a write. A log line must report each takeover of a rewound partition.
    */
-  async silence(
+  async quietOutcome(
     url: string,
     { kept, late }: { readonly kept: readonly Started[]; readonly late: readonly Started[] },
     loss: StoreLoss,
-    toldBefore: readonly number[],
+    lengthsBefore: readonly number[],
   ): Promise<RoundOutcome> {
     const begun = performance.now();
     const runs = [...kept, ...late];
@@ -117,13 +117,13 @@ export class LostWrites {
     });
     const recoveryMs = performance.now() - begun;
     let taken = takeovers(loss, await positionsIn(url), []);
-    // A node without processor time says it late.
-    const isTold = async (): Promise<boolean> => {
-      const told = (await this.#texts()).flatMap((text, at) => toldIn(text.slice(toldBefore[at])));
-      taken = takeovers(loss, await positionsIn(url), told);
+    // A node with little processor time logs it late.
+    const isLogged = async (): Promise<boolean> => {
+      const rewinds = (await this.#texts()).flatMap((text, at) => rewindsIn(text.slice(lengthsBefore[at])));
+      taken = takeovers(loss, await positionsIn(url), rewinds);
       return taken.wrong.length === 0;
     };
-    await waitUntil('the logs say what went back', isTold, timeLeftMs(begun)).catch(() => false);
+    await waitUntil('the logs report the rewound partitions', isLogged, timeLeftMs(begun)).catch(() => false);
     const wasLost = ({ id }: Started): boolean => loss.ids.has(id);
     const gone = runs.filter((_, at) => found[at] === 'gone');
     const failed = runs.filter((_, at) => found[at] === 'failed' || found[at] === 'cancelled');
@@ -150,7 +150,7 @@ export class LostWrites {
     };
   }
 
-  /** A look that the fault cut is repeated. */
+  /** A read that the fault interrupted is repeated. */
   async #statusOf(id: string): Promise<string> {
     const [node] = this.#nodes;
     const answer = await node?.call('GET', `/v1/executions/${id}`).catch(() => undefined);

@@ -7,12 +7,12 @@ import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 const RUNS = 600;
 const USERS = 16;
-/** What a model call takes, in eight pieces. */
+/** Duration of a model call, in eight pieces. */
 const CALL_MS = 2_000;
 const QUIET_WITHIN_MS = 5_000;
 const TAKEN_WITHIN_MS = 60_000;
 const RETRY_MS = 500;
-/** Reads and cancels at a time. */
+/** Number of concurrent reads and cancels. */
 const LANES = 16;
 
 export const noisyTenant: FaultCase = {
@@ -32,7 +32,7 @@ export async function openNoisyTenant(store: FaultCase['stores'][number], runs: 
   const admin = await realms.headers('alphaAdmin');
   const quiet = await realms.headers('betaAdmin');
   const noisyAgent = await node.agent('works', 'one', admin);
-  // Both tenants ask one model: its calls are shared as well.
+  // Both tenants use one model, so they share its calls.
   const quietAgent = await node.agent('works', 'one', quiet);
   const isOver = async (id: string, headers: Record<string, string>): Promise<boolean> => {
     const { status } = await node.statusOf(id, headers);
@@ -68,7 +68,7 @@ export async function openNoisyTenant(store: FaultCase['stores'][number], runs: 
       runs: noisy.length + 1,
       hung: (ended ? 0 : 1) + over.filter((one) => !one).length + broken.length,
       nodesEnded: node.process.crashed ? 1 : 0,
-      // On a machine with other work a run takes longer alone, too.
+      // On a machine with other work a run takes longer even without a crowd.
       lost: tookMs > Math.max(QUIET_WITHIN_MS, 2.5 * alone.tookMs) ? 1 : 0,
       repeated: repeatsIn(node.models.calls.slice(askedBefore).map(keyIn)),
       recoveryMs: performance.now() - overAt,
@@ -87,7 +87,9 @@ export async function openNoisyTenant(store: FaultCase['stores'][number], runs: 
   };
 }
 
-/** A start that is refused is sent again: only with all runs is there a crowd. Null: it was refused for too long. */
+/**
+ * A start that is refused is sent again, since only all runs together are a crowd. Null: it was refused for too long.
+ */
 async function startPatiently(
   node: CrowdedNode,
   agent: string,

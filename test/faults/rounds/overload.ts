@@ -7,12 +7,15 @@ import { repeatsIn, timeLeftMs } from './quiet.ts';
 
 const CLIENTS = 2_000;
 const LASTS_MS = 5_000;
-/** Of so many clients one starts agents, whose model is a witness of what ran and how often; the others start workflows. */
+/**
+ * One of this many clients starts agents, whose model server counts which runs called it and how often; the others
+ * start workflows.
+ */
 const WITNESSED_EVERY = 50;
-/** On a busy machine it takes longer until more starts are under way than a node takes. */
+/** Time until the node refuses starts; it takes longer on a busy machine. */
 const REFUSES_WITHIN_MS = 30_000;
 
-/** In the input of the run that goes on through the overload. */
+/** Part of the input of the run that continues through the overload. */
 const LONG = 'long';
 
 const WORKFLOW = stringify({
@@ -25,12 +28,12 @@ const WORKFLOW = stringify({
 export const overload: FaultCase = {
   name: 'overload',
   title:
-    '2,000 clients in a closed loop: new work beyond what is taken is refused, no connection is reset, what runs goes on',
+    '2,000 clients in a closed loop: work over the limit is refused, no connection is reset, and accepted runs continue',
   stores: ['sqlite', 'redis'],
   open: (store) => openOverload(store, CLIENTS, LASTS_MS),
 };
 
-/** `limits`: of the node, where fewer clients shall be too many. */
+/** `limits` of the node: lower ones for tests with fewer clients. */
 export async function openOverload(
   store: FaultCase['stores'][number],
   clients: number,
@@ -51,22 +54,22 @@ export async function openOverload(
 
 interface Witnessed {
   readonly id: string;
-  /** In its input. */
+  /** Part of its input. */
   readonly key: string;
 }
 
-/** What the clients of one round were answered. */
+/** Answers to the clients of one round. */
 class Crowd {
   readonly #node: CrowdedNode;
   readonly #agent: string;
   readonly took: number[] = [];
   readonly started: string[] = [];
   readonly witnessed: Witnessed[] = [];
-  /** In the input of starts whose answer did not come. */
+  /** Keys of the starts whose answer did not come. */
   readonly unknown: string[] = [];
   refused = 0;
   resets = 0;
-  /** Of answers that are neither taken nor refused. */
+  /** Number of unexpected answers by status: neither accepted nor refused. */
   readonly others = new Map<number, number>();
 
   constructor(node: CrowdedNode, agent: string) {
@@ -79,7 +82,7 @@ class Crowd {
     while (goesOn()) await this.#start(n % WITNESSED_EVERY === 0 ? freshKey() : null);
   }
 
-  /** With a key an agent, else a workflow. */
+  /** Starts an agent with a key, else a workflow. */
   async #start(key: string | null): Promise<void> {
     const at = performance.now();
     const [path, input] =
@@ -127,11 +130,11 @@ async function round(node: CrowdedNode, agent: string, clients: number, lastsMs:
   const ends = await Promise.all(
     paths.map((path) => waitUntil('a run', () => isOver(path), timeLeftMs(overAt)).catch(() => false)),
   );
-  // Of all of them the actor store has nothing left: those that are not asked for have ended as well.
+  // The actor store must have no record of any of them, so runs that are not read have ended as well.
   const ids = [...started, ...witnessed.map(({ id }) => id)];
   const broken = await node.stillUnderWay(overAt, ids);
   const recoveryMs = performance.now() - overAt;
-  // Those whose answer did not come may have been taken.
+  // Starts whose answer did not come may have been accepted.
   const more = (await listed(node)) - listedBefore - started.length;
   const asked = node.models.calls.slice(askedBefore).map(keyIn);
   const taken = new Set([...witnessed.map((one) => one.key), ...crowd.unknown]);
@@ -155,7 +158,7 @@ async function round(node: CrowdedNode, agent: string, clients: number, lastsMs:
   };
 }
 
-/** How many runs of workflows there are, by their list. */
+/** Number of workflow runs, from their list. */
 function listed(node: CrowdedNode): Promise<number> {
   return waitUntil(
     'the list of runs answers',

@@ -5,11 +5,11 @@ import type { FaultCase } from './fault-case.ts';
 export interface Planned {
   readonly of: FaultCase;
   readonly store: StoreKind;
-  /** That all its rounds take, about, on two cores of their own. */
+  /** Duration of all its rounds, roughly, on two cores. */
   readonly minutes: number;
 }
 
-/** Of rows that were not measured. */
+/** Assumed for rows that were not measured. */
 const UNKNOWN_MINUTES = 4;
 
 const MINUTES: Readonly<Record<string, Partial<Record<StoreKind, number>>>> = {
@@ -37,7 +37,10 @@ export function planned(names: readonly string[], only: string | undefined): rea
 
 export const minutesOf = (rows: readonly Planned[]): number => rows.reduce((sum, { minutes }) => sum + minutes, 0);
 
-/** Part `part` of `parts`, from 1: the longest rows are dealt out first, each to the part that has least so far. */
+/**
+ * Part `part` of `parts`, from 1: rows are assigned from the longest to the shortest, each to the part with the least
+ * time so far.
+ */
 export function sliceOf(rows: readonly Planned[], part: number, parts: number): readonly Planned[] {
   const slices: Planned[][] = Array.from({ length: parts }, () => []);
   for (const row of rows.toSorted((a, b) => b.minutes - a.minutes)) {

@@ -5,17 +5,17 @@ import { startMongo } from '../../support/ferretdb.ts';
 import { type RedisServer, startRedis } from '../../support/redis.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
-import { idsBehind, markOf, positionsIn } from './store-loss.ts';
+import { idsAfter, markOf, positionsIn } from './store-loss.ts';
 
 const NODES = 2;
 
-/** One file grows for the whole case: where it is cut is then one length. */
+/** Redis keeps one append-only file for the whole case, so a length is enough to say where to cut it. */
 const ONE_FILE = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'yes'];
 
 export const powerFailure: FaultCase = {
   name: 'power-failure',
   title:
-    'Redis with everysec loses power and comes back without its last 1 to 3 s: what it kept ends, each takeover says what went back',
+    'Redis with everysec loses power and its last 1 to 3 s of writes: the runs that it kept end, and each takeover reports what was rewound',
   stores: ['redis'],
   async open(): Promise<FaultStores> {
     await using opened = new AsyncDisposableStack();
@@ -32,10 +32,10 @@ export const powerFailure: FaultCase = {
 
 async function round(redis: RedisServer, runs: LostWrites, seed: number): Promise<RoundOutcome> {
   const random = seeded(seed);
-  const told = await runs.told();
+  const lengthsBefore = await runs.logLengths();
   const kept = await runs.start(RUNS_BEFORE, random);
   const mark = await markOf(redis);
-  // A moment behind the mark: what came between the two is lost as well, and not asked about.
+  // Starts shortly after the mark: writes between the two are lost as well, and not checked.
   const stored = await positionsIn(redis.url);
   const lostMs = 1_000 + random() * 2_000;
   const begun = performance.now();
@@ -43,9 +43,9 @@ async function round(redis: RedisServer, runs: LostWrites, seed: number): Promis
   await pause(Math.max(0, lostMs - (performance.now() - begun)));
   const had = await positionsIn(redis.url);
   await redis.kill();
-  const loss = { had, stored, ids: await idsBehind(mark) };
-  // A power failure leaves what the disk has: the file as it was before.
+  const loss = { had, stored, ids: await idsAfter(mark) };
+  // A power failure leaves the file as it was on disk before.
   await truncate(mark.file, mark.size);
   await redis.restart();
-  return runs.silence(redis.url, { kept, late }, loss, told);
+  return runs.quietOutcome(redis.url, { kept, late }, loss, lengthsBefore);
 }

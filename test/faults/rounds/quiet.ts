@@ -3,11 +3,13 @@ import { LIVENESS_MS, type LivenessOptions, livenessBroken } from '../../support
 /** Rest of the time for recovery; `sinceMs` is the end of the fault, by `performance.now()`. */
 export const timeLeftMs = (sinceMs: number): number => Math.max(0, sinceMs + LIVENESS_MS - performance.now());
 
-/** The end of every round: what the rule of liveness finds still under way when the time for recovery is over. */
+/**
+ * The end of every round: everything that the liveness check finds still under way when the time for recovery is over.
+ */
 export const stillUnderWay = (sinceMs: number, about: Omit<LivenessOptions, 'withinMs'>): Promise<string[]> =>
   livenessBroken({ ...about, withinMs: timeLeftMs(sinceMs) });
 
-/** Number of repeats over all names, each repeat counted. */
+/** Total number of repeats over all names. */
 export function repeatsIn(names: Iterable<string>): number {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -4,13 +4,13 @@ import { timeLeftMs } from './quiet.ts';
 import { openRedisFleet, type RedisFleet } from './redis-fleet.ts';
 
 const COMMANDS = 12;
-/** Commands last this much longer than the outage: others would have taken them over long before they end. */
+/** Commands outlast the outage by this time: without a limit other nodes would take them over long before their end. */
 const BEYOND_S = 8;
 const ENDED_WITHIN_MS = 60_000;
 
 export interface RedisOutage {
   readonly name: string;
-  /** How long Redis is away, about. */
+  /** Approximate duration of the outage. */
   readonly seconds: number;
   /** Resolves when it is back. */
   readonly strike: (fleet: RedisFleet, ms: number) => Promise<void>;
@@ -96,7 +96,7 @@ export async function commandsThrough(fleet: RedisFleet, outage: RedisOutage, se
   const recoveryMs = performance.now() - backAt;
   const marks = await fleet.marks();
   const times = (mark: string): number => marks.filter((one) => one === mark).length;
-  // A command that was ended by its node left no end; one whose run says otherwise than its marks is lost as well.
+  // A command that its node ended wrote no end mark. A run whose status contradicts its marks counts as lost as well.
   const lost = names.filter((run) => times(`end ${run}`) === 0).length;
   const repeated = names.filter((run) => times(`begin ${run}`) > 1 || times(`end ${run}`) > 1).length;
   const failed = await Promise.all(ids.map(async (id) => !(await completedWell(fleet, id))));

@@ -11,22 +11,22 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import { stillUnderWay } from './quiet.ts';
 
-/** Two nodes, their Redis and MongoDB, and a file in which commands leave a line when they begin and when they end. */
+/** Two nodes, their Redis and MongoDB, and a file to which commands write a line at their begin and at their end. */
 export interface RedisFleet {
   /** The server, or the master that a Sentinel watches. */
   readonly redis: RedisServer;
   /** A connection to `redis`. */
   readonly admin: Redis;
   readonly nodes: readonly NodeProcess[];
-  /** Of the first node; `at` gives those of another. */
+  /** Calls of the first node; `at` returns those of another. */
   readonly calls: WorkflowCalls;
   at(node: number): WorkflowCalls;
   marks(): Promise<string[]>;
   /** Resolves when every node is ready. */
   ready(): Promise<void>;
-  /** Of workflow runs that Redis still has, their number. */
+  /** Number of workflow runs that Redis still has. */
   recorded(): Promise<number>;
-  /** What the rule of liveness finds still under way; the runs have ended. */
+  /** Runs that the liveness check finds still under way after all have ended. */
   stillUnderWay(sinceMs: number, ended: readonly string[]): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -47,7 +47,7 @@ export async function openRedisFleet(
   const redis = servers.master;
   const mongo = await startMongo();
   opened.defer(() => mongo.stop());
-  // The server that holds the store when a round is over: behind a Sentinel the replica, since rounds kill the master.
+  // The server with the store at the end of a round: behind a Sentinel the replica, since rounds kill the master.
   const after = 'replica' in servers ? servers.replica : redis;
   const admin = new Redis(redis.url, { retryStrategy: () => 50 });
   admin.on('error', () => {});
@@ -96,7 +96,9 @@ async function alone(options: RedisServerOptions) {
   return { url: master.url, master, stop: () => master.stop() };
 }
 
-/** One command that notes its begin and its end; input: `run`, a name, and `seconds`. A command in doubt fails its run. */
+/**
+ * One command that marks its begin and its end; input: `run`, a name, and `seconds`. A command in doubt fails its run.
+ */
 const manifest = (marks: string): string => `
 apiVersion: svc.dev/v1
 kind: Workflow

@@ -6,15 +6,15 @@ import { openRedisFleet, type RedisFleet } from './redis-fleet.ts';
 const BEFORE = 15;
 const AFTER = 15;
 const QUIET_WITHIN_MS = 60_000;
-/** What runs again does so within this: sweeps come each 2 s, claims of an earlier life run out after 6 s. */
+/** Limit for anything that runs again: sweeps run each 2 s, claims of an earlier process expire after 6 s. */
 const WATCHED_MS = 10_000;
 
 export const redisRestored: FaultCase = {
   name: 'redis-restored',
-  title: 'Redis comes back as a backup was that is older than MongoDB: no run that had ended runs again',
+  title: 'Redis is restored from a backup that is older than MongoDB: no run that had ended runs again',
   stores: ['redis'],
   async open() {
-    // It keeps no log, so it starts as it was at the last save.
+    // It writes no append-only file, so a restart returns it to its last save.
     const fleet = await openRedisFleet({ args: ['--appendonly', 'no'] });
     return { round: (seed) => round(fleet, seed), close: () => fleet.close() };
   },

@@ -12,7 +12,7 @@ import { WorkflowCalls } from '../../support/workflow-kill-calls.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { repeatsIn, stillUnderWay, timeLeftMs } from './quiet.ts';
 
-/** It ends within its start. */
+/** A workflow that ends within its start. */
 const SHORT = `apiVersion: svc.dev/v1
 kind: Workflow
 metadata: { name: short-lived, version: "1.0.0" }
@@ -21,7 +21,7 @@ spec:
   states:
     KEEP: { kind: System, command: update_blackboard, env: { kept: "{{input.text}}" }, transitions: [] }
 `;
-/** Its command leaves its run in the journal, and is not run again when no one knows whether it ran. */
+/** Its command writes its run to the journal, and is not run again when it is in doubt. */
 const marked = (journal: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -32,13 +32,13 @@ const marked = (journal: string): string =>
       states: { MARK: { kind: 'System', command: `echo "$SVC_EXECUTION_ID" >> '${journal}'`, transitions: [] } },
     },
   });
-/** Of the short ones. */
+/** Number of short runs. */
 const DELETED = 10;
 const KEPT = 5;
-/** Of these every other one is deleted when it has ended. */
+/** Number of runs with a command; every second one is deleted when it has ended. */
 const MARKED = 6;
 const LARGE_CHARS = 80_000;
-/** More than the runs that two rounds leave. */
+/** Page size, above the number of runs that two rounds leave. */
 const MOST_LISTED = 20;
 const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
 const AGAIN_MS = 100;
@@ -47,7 +47,7 @@ const AGAIN_MS = 100;
 export const removedRuns: FaultCase = {
   name: 'removed-runs',
   title:
-    'runs deleted right after their end, the node killed with -9 meanwhile: nothing of them stays, and the others do',
+    'runs deleted right after their end, while the node is killed with -9: no record of them stays, and other runs are unchanged',
   stores: ['sqlite', 'redis'],
   open,
 };
@@ -77,7 +77,7 @@ async function open(store: StoreKind): Promise<FaultStores> {
   };
 }
 
-/** A connection of the test's own, to read what the node has written. */
+/** A connection of the test, to read the documents that the node has written. */
 function documentsAt({ mongodb, dataDir }: NodeOnStores['location']): Documents {
   return mongodb === undefined ? new SqliteDocuments({ directory: dataDir }) : new MongoDocuments({ uri: mongodb });
 }
@@ -127,7 +127,7 @@ async function round({ location, node, calls, documents, journal }: Setup, seed:
   for (; left > 0 && timeLeftMs(upAt) > 0; await pause(AGAIN_MS)) left = await leftOf(documents, removedIds);
   const ended = [...removedIds, ...stays.filter((id) => !open.includes(id))];
   const url = await node.url;
-  // The lists of later rounds have ever more runs, and each look reads the payload of every large one.
+  // Later rounds list more and more runs, and each read loads the payload of every large one.
   const broken = await stillUnderWay(upAt, { location, url, ended, mostListed: MOST_LISTED });
   const recoveryMs = performance.now() - killedAt;
   const lost = await Promise.all(stays.map(async (id) => !(open.includes(id) || (await endedWell(calls, id)))));
@@ -143,13 +143,13 @@ async function round({ location, node, calls, documents, journal }: Setup, seed:
   };
 }
 
-/** A command that was under way when its node was killed may be in doubt: its run says so. */
+/** A command that was under way when its node was killed may be in doubt: its run reports it. */
 async function endedWell(calls: WorkflowCalls, id: string): Promise<boolean> {
   const { status } = await calls.get(id);
   return status === 'completed' || JSON.stringify(await calls.log(id)).includes('in_doubt');
 }
 
-/** How many of them documents still know, by record or by event. */
+/** Number of these runs that documents still contain, as a record or an event. */
 async function leftOf(documents: Documents, ids: readonly string[]): Promise<number> {
   const actors = await documents.collection({ name: 'archived_actors', unique: [], indexes: [] });
   const events = await documents.collection({ name: 'archived_events', unique: [], indexes: [] });

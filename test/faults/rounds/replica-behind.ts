@@ -7,16 +7,16 @@ import { type RedisServer, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { LostWrites, RUNS_BEFORE, RUNS_LOST } from './lost-writes.ts';
-import { idsBehind, markOf, positionsIn } from './store-loss.ts';
+import { idsAfter, markOf, positionsIn } from './store-loss.ts';
 
 const caseOf = (nodes: number): FaultCase => ({
   name: nodes === 1 ? 'replica-behind' : `replica-behind-${nodes}-nodes`,
-  title: `A replica that is 1 to 3 s behind becomes master under ${nodes} nodes, and nothing more is asked: what it had ends`,
+  title: `A replica that is 1 to 3 s behind becomes master under ${nodes} nodes, and no further call is made: the runs that it has end`,
   stores: ['redis'],
   open: (_store, seed) => ReplicaBehind.open(nodes, seed),
 });
 
-/** Nodes reach whichever server is master through one port; each round makes another one master. */
+/** Nodes reach the present master through one port; each round promotes another server. */
 class ReplicaBehind implements FaultStores {
   readonly #stack: AsyncDisposable;
   readonly #runs: LostWrites;
@@ -45,7 +45,7 @@ class ReplicaBehind implements FaultStores {
   async round(seed: number): Promise<RoundOutcome> {
     const random = seeded(seed);
     const before = this.#master;
-    const told = await this.#runs.told();
+    const lengthsBefore = await this.#runs.logLengths();
     const cable = await startLink(before.port);
     const replica = await startRedis({
       appendfsync: 'always',
@@ -60,7 +60,7 @@ class ReplicaBehind implements FaultStores {
       const source = new Redis(before.url);
       await source.wait(1, 10_000);
       source.disconnect();
-      // What comes from here on the replica does not hear, or just the first of it.
+      // From here on the replica receives no writes, or only the first ones.
       const mark = await markOf(before);
       cable.refuse();
       const lagMs = 1_000 + random() * 2_000;
@@ -69,13 +69,13 @@ class ReplicaBehind implements FaultStores {
       await pause(Math.max(0, lagMs - (performance.now() - begun)));
       const had = await positionsIn(before.url);
       await before.kill();
-      const loss = { had, stored: await positionsIn(replica.url), ids: await idsBehind(mark) };
+      const loss = { had, stored: await positionsIn(replica.url), ids: await idsAfter(mark) };
       await admin.call('REPLICAOF', 'NO', 'ONE');
       this.#front.retarget(replica.port);
       this.#front.refuse();
       this.#front.heal();
       this.#master = replica;
-      return await this.#runs.silence(replica.url, { kept, late }, loss, told);
+      return await this.#runs.quietOutcome(replica.url, { kept, late }, loss, lengthsBefore);
     } finally {
       admin.disconnect();
       await cable.close();

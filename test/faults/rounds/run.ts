@@ -19,10 +19,10 @@ import { isBroken, lineOf, type Row, table } from './table.ts';
 
 const MANY_ROUNDS = 100;
 const FEW_ROUNDS = 20;
-/** Rounds of which the mean is faster than this are many, judged by the first ones. */
+/** A case whose rounds take less than this on average has many rounds; its first rounds decide. */
 const SHORT_MS = 5_000;
 const JUDGED_BY = 5;
-/** Every round bounds its waits; one that does not end is the end of its case. */
+/** Every round bounds its waits; a round that does not end ends its case. */
 const ROUND_MS = 10 * 60_000;
 
 const { values, positionals } = parseArgs({
@@ -71,7 +71,7 @@ for (const { of, store } of plan) {
 }
 console.log(`\n${table(rows).join('\n')}`);
 if (rows.some(({ outcomes, failure }) => failure !== null || outcomes.some(isBroken))) process.exitCode = 1;
-// What a case that failed left open must not keep this process.
+// Open handles of a case that failed must not keep this process alive.
 process.exit();
 
 async function repeat(of: FaultCase, store: StoreKind): Promise<Row> {

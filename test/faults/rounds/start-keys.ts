@@ -15,7 +15,7 @@ const AT_ONCE = 3;
 const LATEST_KILL_MS = 200;
 const ENDED = new Set<unknown>(['completed', 'failed', 'cancelled']);
 
-/** A workflow whose command writes the word of its input and the id of its run to the journal. */
+/** A workflow whose command writes the `word` of its input and the id of its run to the journal. */
 const workflow = (journal: string): string =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -32,11 +32,11 @@ const workflow = (journal: string): string =>
     },
   });
 
-/** The id that a key names was answered for ever, also when nothing was there any more. */
+/** Found a defect: a key kept returning the id of its run after the run was deleted. */
 export const startKeys: FaultCase = {
   name: 'start-keys',
   title:
-    'what a key started is deleted and the key used again, several times at once, while the node is killed: it starts one new run, which is there',
+    'the run of a key is deleted and the key used again several times at once while the node is killed: one new run exists',
   stores: ['sqlite', 'redis'],
   open,
 };
@@ -60,7 +60,7 @@ async function open(store: StoreKind): Promise<FaultStores> {
   };
 }
 
-/** One key: the run before it was deleted, and what the starts behind that were answered. */
+/** One key: the run that was deleted, and the answers to the starts after the removal. */
 interface Reused {
   readonly word: string;
   readonly first: string;
@@ -102,7 +102,7 @@ async function round({ location, node, calls, journal }: Setup, seed: number): P
       notes.push(`a key that named ${first} was answered ${[id, ...others].join(', ')}`);
       continue;
     }
-    // An id that names nothing is 404, which these calls refuse.
+    // For an id without a run these calls reject with 404.
     const isOver = waitUntil(`run ${id} ends`, () => hasEnded(id), timeLeftMs(upAt));
     await isOver.catch((error: unknown) => {
       open.push(id);
@@ -113,7 +113,7 @@ async function round({ location, node, calls, journal }: Setup, seed: number): P
   const ended = all.filter((id) => !open.includes(id));
   const broken = await stillUnderWay(upAt, { location, url: await node.url, ended });
   const recoveryMs = performance.now() - upAt;
-  // Two runs of one word, or two commands of one run.
+  // Two runs with one `word`, or two commands of one run, are repeats.
   const mine = new Set<string>(words.flatMap(({ before, word }) => [before, word]));
   const marks = (await journal.lines()).map((line) => line.split(' ')[0] ?? '').filter((word) => mine.has(word));
   return {

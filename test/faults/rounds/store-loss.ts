@@ -7,16 +7,16 @@ import { countOf } from '../../../runtime/redis/facts.ts';
 import { Keys } from '../../../runtime/redis/keys.ts';
 import type { RedisServer } from '../../support/redis.ts';
 
-/** How far each partition has come in the store, and how often its lease was granted. */
+/** Position of each partition in the store, and the number of grants of its lease. */
 export type Positions = ReadonlyMap<string, { readonly position: number; readonly epoch: number }>;
 
-/** The loss of a store that returned, or was replaced by a replica. */
+/** The writes that a store lost when it came back or was replaced by a replica. */
 export interface StoreLoss {
-  /** Before the store went. */
+  /** Before the outage. */
   readonly had: Positions;
-  /** As it came back. */
+  /** After the outage. */
   readonly stored: Positions;
-  /** Ids of whatever it lost a write of. */
+  /** Ids of everything that lost a write. */
   readonly ids: ReadonlySet<string>;
 }
 
@@ -28,7 +28,10 @@ export interface Mark {
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** The part of the log that grows. A call that was answered is in it: Redis writes before it answers, only the sync is late. */
+/**
+ * The part of the append-only file that grows. It contains every call that was answered: Redis writes before it
+ * answers, only the sync is late.
+ */
 export async function markOf({ url, directory }: RedisServer): Promise<Mark> {
   const admin = new Redis(url);
   try {
@@ -45,13 +48,13 @@ export async function markOf({ url, directory }: RedisServer): Promise<Mark> {
   }
 }
 
-/** Ids in what was written behind the mark. The names of things stand in it as they are. */
-export async function idsBehind({ file, size }: Mark): Promise<ReadonlySet<string>> {
+/** Ids in the bytes after the mark; the file contains names unencoded. */
+export async function idsAfter({ file, size }: Mark): Promise<ReadonlySet<string>> {
   const lost = (await readFile(file)).subarray(size).toString('latin1');
   return new Set(lost.match(UUID) ?? []);
 }
 
-/** By the store alone. A partition that shares a log is where that is. */
+/** From the store alone. The position of a partition that shares a log is that of the log. */
 export async function positionsIn(url: string): Promise<Positions> {
   const redis = new Redis(url);
   const keys = new Keys('svc');
@@ -77,48 +80,51 @@ export async function positionsIn(url: string): Promise<Positions> {
   }
 }
 
-/** Results that were handled since the cursor stands where it stands (`beside_at` of the functions). */
+/** Number of results that were handled at the present cursor (`beside_at` of the functions). */
 function besideAt(beside: string | null | undefined, cursor: string | null | undefined): number {
   const [at, count] = (beside ?? '').split(' ');
   return at === cursor ? Number(count ?? 0) : 0;
 }
 
-/** One line of a log: a partition was taken anew behind where its node had been. */
-interface Told {
+/** One log line: a partition was taken over at an earlier position than its node had reached. */
+interface Rewind {
   readonly partition: string;
   readonly was: number;
   readonly is: number;
   readonly actors: number;
 }
 
-const TOLD = /(\S+) was at entry ([\d.]+), the store is at ([\d.]+); (\d+) actors? went back/g;
+const REWIND = /(\S+) was at entry ([\d.]+), the store is at ([\d.]+); (\d+) actors? went back/g;
 
-export const toldIn = (log: string): Told[] =>
-  [...log.matchAll(TOLD)].map(([, partition = '', was, is, actors]) => ({
+export const rewindsIn = (log: string): Rewind[] =>
+  [...log.matchAll(REWIND)].map(([, partition = '', was, is, actors]) => ({
     ...{ partition, was: Number(was), is: Number(is), actors: Number(actors) },
   }));
 
 export interface Takeovers {
-  /** Of partitions after the loss. */
+  /** Takeovers of partitions after the loss. */
   readonly count: number;
-  /** Of these, of partitions that the store had lost something of: one line each. */
+  /** Of these, takeovers of partitions that lost writes: one log line each. */
   readonly behind: number;
   readonly actors: number;
-  /** What is not as it must be, a sentence each. */
+  /** Violations, a sentence each. */
   readonly wrong: readonly string[];
 }
 
-/** Each partition that went back was taken anew, and one line says from where to where and how many actors went back. */
-export function takeovers({ had, stored }: StoreLoss, now: Positions, told: readonly Told[]): Takeovers {
+/**
+ * Each partition that lost writes was taken over, and one log line reports both positions and the number of rewound
+ * actors.
+ */
+export function takeovers({ had, stored }: StoreLoss, now: Positions, rewinds: readonly Rewind[]): Takeovers {
   const wrong: string[] = [];
   let [count, behind] = [0, 0];
   for (const [partition, { position, epoch }] of stored) {
     const taken = (now.get(partition)?.epoch ?? 0) - epoch;
     count += taken;
     const was = had.get(partition)?.position ?? 0;
-    const lines = told.filter((line) => line.partition === partition);
+    const lines = rewinds.filter((line) => line.partition === partition);
     if (was <= position) {
-      if (lines.length > 0 && taken === 0) wrong.push(`${partition} was told to be behind and was not taken anew`);
+      if (lines.length > 0 && taken === 0) wrong.push(`${partition} was reported as rewound and was not taken over`);
       continue;
     }
     behind += 1;
@@ -126,5 +132,5 @@ export function takeovers({ had, stored }: StoreLoss, now: Positions, told: read
     if (lines.length !== 1)
       wrong.push(`${partition} went back from ${was} to ${position}: ${lines.length} lines say so`);
   }
-  return { count, behind, actors: told.reduce((sum, line) => sum + line.actors, 0), wrong };
+  return { count, behind, actors: rewinds.reduce((sum, line) => sum + line.actors, 0), wrong };
 }

@@ -26,29 +26,31 @@ export type AwayHow = 'refused' | 'silent' | 'slow';
 export interface Outage {
   readonly how: AwayHow;
   readonly forMs: number;
-  /** Of each area at once. */
+  /** Number of runs of each area. */
   readonly runsOfAnArea?: number;
-  /** From the end of the outage; a run that takes longer counts as hung. */
+  /** Limit from the end of the outage; a run that takes longer counts as hung. */
   readonly quietWithinMs?: number;
 }
 
 const LONGEST_MS = 60_000;
-/** Of the rounds in turn: most are short, and ten hold all three. */
+/** Durations of the rounds in turn: most are short, and each ten contain all three durations. */
 const DURATIONS_MS = [2_000, 15_000, 2_000, LONGEST_MS, 2_000, 15_000, 2_000, 2_000, 15_000, 2_000] as const;
 const SLOW_MS = 100;
 const NODES = 2;
-/** A call that needs what is away ends within this: 5 s, and some for a busy machine. */
+/** Limit for a call that needs the store during an outage: 5 s, and a margin for a busy machine. */
 export const REFUSED_WITHIN_MS = 5_000;
 const STARTED_WITHIN_MS = 60_000;
-/** On a machine that runs other tests beside it. */
+/** Limit on a machine that runs other tests at the same time. */
 const RECOVERED_WITHIN_MS = 90_000;
 const RUNS_OF_AN_AREA = 2;
-/** At each run: more often it would be much of the work of the nodes and of their document store. */
+/**
+ * Interval of the reads of each run: shorter ones would be much of the load of the nodes and of their document store.
+ */
 const LOOK_EVERY_MS = 500;
 
 interface Run {
   readonly area: Area;
-  /** Answers the run's id. A delivery is answered when its workflow was started. */
+  /** Id of the run. For a delivery it comes when its workflow was started. */
   readonly id: Promise<string>;
 }
 
@@ -58,7 +60,7 @@ interface Ended {
   readonly id: string;
   readonly status: string;
   readonly text: string;
-  /** By `performance.now()`, when its end was seen. */
+  /** Time by `performance.now()` at which its end was read. */
   readonly seenAt: number;
 }
 
@@ -78,7 +80,7 @@ export class AwaySetup implements FaultStores {
   #delivered = 0;
   #rounds = 0;
   #agents = new Map<string, string>();
-  /** How long each call took that needed what was away, and its status. */
+  /** Duration and status of each call that needed the store during an outage. */
   readonly refusals: { readonly status: number; readonly ms: number }[] = [];
 
   private constructor(parts: {
@@ -150,7 +152,7 @@ export class AwaySetup implements FaultStores {
     return this.outage({ how: random.chance(0.3) ? 'silent' : 'refused', forMs, quietWithinMs: LIVENESS_MS });
   }
 
-  /** All areas at once under one outage, until all have ended. */
+  /** Runs of all areas under one outage, until all have ended. */
   async outage({
     how,
     forMs,
@@ -159,7 +161,7 @@ export class AwaySetup implements FaultStores {
   }: Outage): Promise<RoundOutcome> {
     const before = this.#nodes.filter(({ process }) => process.crashed).length;
     const runs = Array.from({ length: runsOfAnArea }, () => this.#areas.map((area) => this.#begin(area))).flat();
-    // A delivery is answered late; all else is acknowledged before the store goes.
+    // A delivery is answered late; all other runs are acknowledged before the outage.
     await Promise.all(runs.filter(({ area }) => !('stimulus' in area.start)).map(({ id }) => id));
     const asked = await this.#approvals(runs);
     const awaySince = performance.now();
@@ -191,8 +193,8 @@ export class AwaySetup implements FaultStores {
   }
 
   /**
-   * What ended runs have in blobs: the server of these tests has no indexes and reads all of them at each look, so that
-   * twenty rounds later it, and not the outage, is what a run waits for.
+   * Removes the blobs of ended runs: the server of these tests has no indexes and scans all blobs at each read, so
+   * after twenty rounds the runs would wait for it and not for the outage.
    */
   async #clear(): Promise<void> {
     if (this.#mongo.external) return;
@@ -227,7 +229,7 @@ export class AwaySetup implements FaultStores {
   #begin(area: Area): Run {
     const { start } = area;
     const id = this.#started(start);
-    // It is waited for at the end; what fails before is told then.
+    // It is awaited at the end; an earlier failure is reported then.
     id.catch(() => {});
     return { area, id };
   }
@@ -241,7 +243,7 @@ export class AwaySetup implements FaultStores {
     });
   }
 
-  /** Asks until it is taken: a sender does so, with the same key. */
+  /** Repeats the request under the same key until it is accepted, as a sender does. */
   async #id(path: string, body: object): Promise<string> {
     const deadline = performance.now() + LONGEST_MS + STARTED_WITHIN_MS;
     const headers = { 'idempotency-key': crypto.randomUUID() };
@@ -258,7 +260,7 @@ export class AwaySetup implements FaultStores {
   async #call(method: string, path: string, body?: object, headers = {}): Promise<Answer | null> {
     const node = this.#nodes[0];
     if (node === undefined) throw new Error('no node');
-    // A node that is gone is found by who counts.
+    // A node that has exited is found by the counts.
     return node.json(method, path, body, headers).catch(() => null);
   }
 
@@ -285,7 +287,7 @@ export class AwaySetup implements FaultStores {
     }
   }
 
-  /** New starts while the store is away: refused, in time. */
+  /** New starts during the outage: each is refused in time. */
   async #starts(isAway: () => boolean): Promise<void> {
     while (isAway()) {
       const since = performance.now();
@@ -366,16 +368,16 @@ const open = (store: AwayStore) => async (_kind: StoreKind, _seed: number) =>
 export const documentsAway: FaultCase = {
   name: 'documents-away',
   title:
-    'documents are away for 2, 15 or 60 s: every run of every area ends as without it within 30 s, no command runs twice',
+    'documents are away for 2, 15 or 60 s: every run of every area ends as without the outage within 30 s, and no command runs twice',
   stores: ['redis'],
   open: open('documents'),
 };
 
-/** Commands on the host under an outage of Redis are a case of their own. */
+/** Commands on the host under an outage of Redis have a case of their own. */
 export const storesAway: FaultCase = {
   name: 'stores-away',
   title:
-    'Redis is away for 2, 15 or 60 s: runs of agents, children, judges, stimuli, approvals end as without it within 30 s',
+    'Redis is away for 2, 15 or 60 s: runs of agents, children, judges, stimuli, approvals end as without the outage within 30 s',
   stores: ['redis'],
   open: open('redis'),
 };

@@ -7,7 +7,7 @@ export interface Row {
   readonly of: FaultCase;
   readonly store: StoreKind;
   readonly outcomes: readonly RoundOutcome[];
-  /** What ended the rounds before their time. */
+  /** Failure that ended the rounds early. */
   readonly failure: string | null;
   readonly tookMs: number;
 }
@@ -20,7 +20,7 @@ const COLUMNS = [
   ...['Case', 'Store', 'Rounds', 'Runs', 'Hung', 'Nodes ended', 'Lost', 'Silently repeated'],
   ...['Recovery p50 (s)', 'Recovery p99 (s)', 'Minutes'],
 ];
-/** Of those that are text. */
+/** Columns of text. */
 const ALIGNED_LEFT = 2;
 const STORES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', redis: 'Redis' };
 
@@ -28,7 +28,7 @@ const rowOf = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
 
 const HEAD = [rowOf(COLUMNS), `|${COLUMNS.map((_, at) => (at < ALIGNED_LEFT ? '---|' : '--:|')).join('')}`];
 
-/** Markdown, as `docs/operations/faults.md` has it, and a sentence for each case whose store lost something. */
+/** Markdown table as in `docs/operations/faults.md`, and a sentence for each case whose store lost writes. */
 export function table(rows: readonly Row[]): string[] {
   const said = rows.flatMap(ofStore);
   return [...HEAD, ...rows.map(lineOf), ...(said.length === 0 ? [] : ['', ...said])];

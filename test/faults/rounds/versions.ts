@@ -57,14 +57,14 @@ const gate = (name: string, journal: string) =>
 interface Shared {
   argsOf(node: string): readonly string[];
   readonly location: LivenessOptions['location'];
-  /** Resolves when programs of the older format are refused; at once where the data file does that by itself. */
+  /** Resolves when programs of the older format are refused; at once where the data file alone refuses them. */
   contracted(): Promise<void>;
 }
 
 interface Older {
-  /** The file that starts it. */
+  /** Its entry file. */
   readonly main: string;
-  /** What it says about a store of the newer version. */
+  /** Its error at a store of the newer version. */
   readonly refusal: RegExp;
 }
 
@@ -103,7 +103,7 @@ class VersionRound {
     if (beside) {
       newer.spawn();
       await newer.url;
-      // What is deployed on either side is found on both.
+      // Programs deployed on either node are found on both.
       await after.deploy(steps('later', this.#journal.file));
       await Promise.all([before, after].map((calls) => this.#start(calls, 'side by side', ['steps', 'gate', 'later'])));
     }
@@ -140,7 +140,7 @@ class VersionRound {
   }
 
   #node(name: string, isOld: boolean): NodeProcess {
-    // The older versions have no sandbox, and refuse the setting that lets commands out of it.
+    // The older versions have no sandbox, and refuse the setting that allows commands outside of it.
     const args = [...this.#shared.argsOf(name), ...(isOld ? [] : ['--config', this.#journal.config])];
     const node = new NodeProcess(args, {}, 'pipe', isOld ? this.#older.main : undefined);
     this.#nodes.push(node);
@@ -165,14 +165,14 @@ class VersionRound {
     );
   }
 
-  /** At a moment and in a way that the seed chooses. */
+  /** The seed decides the moment and the way. */
   async #end(node: NodeProcess): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, this.#random() * 800));
     if (node.crashed) this.nodesEnded += 1;
     await node.kill(this.#random() < 0.5 ? 'SIGKILL' : 'SIGTERM');
   }
 
-  /** The older version over what the newer one wrote ends at its start and serves nothing. */
+  /** The older version on a store of the newer one exits at its start and serves no call. */
   async #refusedBack(newer: NodeProcess, beside: boolean): Promise<void> {
     if (!beside) await this.#end(newer);
     const back = this.#node(beside ? 'back' : 'newer', true);
@@ -183,15 +183,15 @@ class VersionRound {
     );
     if (said === null || back.exitCode !== 1) {
       this.lost += 1;
-      this.notes.push(`the older version came up over the format of the newer one: ${said}`);
+      this.notes.push(`the older version started on the format of the newer one: ${said}`);
     } else if (!this.#older.refusal.test(said)) {
       this.lost += 1;
-      this.notes.push(`the older version does not say why it ends: ${said}`);
+      this.notes.push(`the older version does not report why it exits: ${said}`);
     }
     await back.kill();
   }
 
-  /** Answers what waits and waits for all to end; answers those that do not. */
+  /** Answers approvals and waits until all runs have ended; returns those that have not. */
   async #settle(calls: WorkflowCalls, sinceMs: number): Promise<ReadonlySet<string>> {
     const open = new Set(this.#started.keys());
     const look = async (): Promise<boolean> => {
@@ -201,7 +201,7 @@ class VersionRound {
         if (status === 'completed') open.delete(id);
         if (status !== 'failed' && status !== 'cancelled') continue;
         open.delete(id);
-        // A command that was under way when its node ended: it says so and is not run again.
+        // A command that was under way when its node ended reports that it is in doubt and is not run again.
         if (JSON.stringify(await calls.log(id)).includes('in_doubt')) this.notes.push('a run said in doubt');
         else {
           this.lost += 1;
@@ -222,10 +222,14 @@ class VersionRound {
   }
 }
 
-/** Embedded one version follows the other; on servers they also run beside each other. Rounds take the older ones in turn. */
+/**
+ * On the embedded store one version follows the other; on servers they also run side by side. Rounds use the older
+ * versions in turn.
+ */
 export const versions: FaultCase = {
   name: 'versions',
-  title: 'the version before is followed by this one and beside it, is refused back, and nothing is lost forward again',
+  title:
+    'an older version is followed by this one, on servers also beside it; its restart on the new format is refused, and nothing is lost',
   stores: ['sqlite', 'redis'],
   open: (kind) => openVersions(kind, [FORMAT_1, FORMAT_2, FORMAT_3]),
 };
@@ -234,7 +238,7 @@ export async function openVersions(kind: StoreKind, commits: readonly string[]):
   const olders = await Promise.all(
     commits.map(async (commit) => ({
       main: await mainOfVersion(commit),
-      // Programs of format 1 know no note of formats.
+      // Programs of format 1 do not know the record of formats.
       refusal: commit === FORMAT_1 ? OF_FORMAT_1 : BY_NAME,
     })),
   );
