@@ -9,7 +9,7 @@ import { type Plan, type Section, table } from '../report.ts';
 const SIZES = [100, 300, 1_000, 3_000];
 const TTL_MS = 600_000;
 const RENEW_MS = 2_000;
-/** Calls in flight: those of one tick share a call of Redis. */
+/** Calls in flight, each over a connection of its own, as those of different nodes. */
 const AT_ONCE = 16;
 /** Changes between two reads of a node. */
 const TOGETHER = 100;
@@ -30,17 +30,18 @@ const life = (n: number, weight = 1): Member => {
 export async function members(plan: Plan): Promise<Section> {
   const redis = await startRedis({ appendfsync: 'everysec' });
   const admin = new Redis(redis.url);
-  const store = new RedisActorStore({ urls: redis.url });
-  await store.open();
+  const stores = Array.from({ length: AT_ONCE }, () => new RedisActorStore({ urls: redis.url }));
+  for (const store of stores) await store.open();
+  const storeOf = (n: number) => stores[n % AT_ONCE] ?? raise('there is no such connection');
   const rows: string[][] = [];
   let there = 0;
   for (const size of SIZES) {
-    for (; there < size; there += 1) await store.announce(life(there), TTL_MS, true);
-    const onRedis = await redisCost(plan, { store, admin, size });
+    for (; there < size; there += 1) await storeOf(there).announce(life(there), TTL_MS, true);
+    const onRedis = await redisCost(plan, { storeOf, admin, size });
     const onNode = nodeCost(size, plan.repetitions > 1 ? 40 : 5);
     rows.push([`${size}`, ...onRedis, onNode]);
   }
-  await store.close();
+  for (const store of stores) await store.close();
   admin.disconnect();
   await redis.stop();
   const costs = [
@@ -64,13 +65,18 @@ export async function members(plan: Plan): Promise<Section> {
   };
 }
 
+function raise(problem: string): never {
+  throw new Error(problem);
+}
+
 interface Fleets {
-  readonly store: RedisActorStore;
+  /** The connection of a node. */
+  storeOf(n: number): RedisActorStore;
   readonly admin: Redis;
   readonly size: number;
 }
 
-async function redisCost(plan: Plan, { store, admin, size }: Fleets): Promise<string[]> {
+async function redisCost(plan: Plan, { storeOf, admin, size }: Fleets): Promise<string[]> {
   const calls = plan.repetitions > 1 ? 2_000 : 100;
   const cost = async (call: (n: number) => Promise<unknown>, times = calls): Promise<number> => {
     const before = await cpuUs(admin);
@@ -80,7 +86,7 @@ async function redisCost(plan: Plan, { store, admin, size }: Fleets): Promise<st
     return ((await cpuUs(admin)) - before) / times;
   };
   const versionNow = async (): Promise<string> => {
-    const { version } = await store.readMembers('node-0', '');
+    const { version } = await storeOf(0).readMembers('node-0', '');
     if (version === '') throw new Error(`${size} members have no version`);
     return version;
   };
@@ -90,22 +96,22 @@ async function redisCost(plan: Plan, { store, admin, size }: Fleets): Promise<st
     let sum = 0;
     for (let round = 0; round < rounds; round += 1) {
       const version = await versionNow();
-      for (let n = 0; n < changes; n += 1) await store.announce(life(n, 2 + ((round + n) % 9)), TTL_MS, false);
+      for (let n = 0; n < changes; n += 1) await storeOf(n).announce(life(n, 2 + ((round + n) % 9)), TTL_MS, false);
       const poll = async (n: number): Promise<void> => {
-        const { members: found, gone } = await store.readMembers(`node-${n}`, version);
+        const { members: found, gone } = await storeOf(n).readMembers(`node-${n}`, version);
         if (gone === null || found.length !== changes) throw new Error(`${found.length} rows for ${changes} changes`);
       };
       sum += await cost(poll, size);
     }
-    for (let n = 0; n < changes; n += 1) await store.announce(life(n), TTL_MS, false);
+    for (let n = 0; n < changes; n += 1) await storeOf(n).announce(life(n), TTL_MS, false);
     return sum / rounds;
   };
   const version = await versionNow();
-  const renewal = await cost((n) => store.announce(life(n % size), TTL_MS, false));
-  const poll = await cost((n) => store.readMembers(`node-${n % size}`, version));
+  const renewal = await cost((n) => storeOf(n).announce(life(n % size), TTL_MS, false));
+  const poll = await cost((n) => storeOf(n).readMembers(`node-${n % size}`, version));
   const changed = await pollAfter(1);
   const together = await pollAfter(Math.min(TOGETHER, size));
-  const whole = await cost(() => store.readMembers('node-0', ''), Math.min(calls, 200));
+  const whole = await cost((n) => storeOf(n).readMembers('node-0', ''), Math.min(calls, 200));
   const atRest = (size * (renewal + poll)) / RENEW_MS / 10;
   const sums = [changed, together, whole].map((us) => ((size * us) / 1_000).toFixed(us < 1_000 ? 1 : 0));
   return [...[renewal, poll, changed, whole].map((us) => us.toFixed(0)), atRest.toFixed(2), ...sums];
