@@ -60,7 +60,7 @@ export async function members(plan: Plan): Promise<Section> {
     title: 'Who is there: nodes of a fleet',
     text: [
       table(['members', ...costs, ...sums, 'members and assignment on a node after a change, ms'], rows),
-      `CPU of Redis, and of a node in the last column. Each node renews its lease and polls every ${RENEW_MS / 1_000} s; a poll after a change reads the rows that changed.`,
+      `CPU of Redis, and of a node in the last column. Each node renews its lease and polls every ${RENEW_MS / 1_000} s, over a connection of its own; a poll after a change reads the rows that changed.`,
     ].join('\n\n'),
   };
 }
