@@ -4,7 +4,7 @@ import { PARTITIONS } from '../support/cluster/cluster.ts';
 
 export const TENANT = 'acme';
 
-/** The partition of an actor that was not placed elsewhere. */
+/** The home partition of an actor. */
 export const homeOf = (address: Address): Partition =>
   partitionOf(address, { pool: 'default', partitions: PARTITIONS });
 

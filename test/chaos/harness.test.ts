@@ -32,12 +32,12 @@ describe('the cluster harness', { skip, timeout: 300_000 }, () => {
     );
     cluster.thaw(0);
     assert.ok(await cluster.waitUntil('the thawed node to answer', () => cluster.local(0)));
-    // The unanswered ask was durable: it counts.
+    // The unanswered ask was durable, so it is counted.
     assert.deepEqual(await tick('frozen'), { value: 3 });
   });
 
   for (const direction of ['to-store', 'from-store', 'both'] as const) {
-    test(`a link cut ${direction} lets nothing through in that direction until it is healed`, async () => {
+    test(`a connection cut ${direction} carries no bytes in that direction until it is healed`, async () => {
       await tick('cut');
       cluster.cut(0, direction);
       const { passed } = cluster.link(0);
@@ -48,14 +48,14 @@ describe('the cluster harness', { skip, timeout: 300_000 }, () => {
       const now = cluster.link(0).passed;
       if (direction !== 'from-store') assert.equal(now.toStore, passed.toStore);
       if (direction !== 'to-store') assert.equal(now.fromStore, passed.fromStore);
-      // Only one direction was cut: the other still carries.
+      // Only one direction was cut; bytes still pass in the other one.
       if (direction === 'from-store') assert.ok(now.toStore > passed.toStore);
       cluster.heal(0);
       await tick('cut');
     });
   }
 
-  test('a slow link slows every answer', async () => {
+  test('a slow connection delays every answer', async () => {
     await tick('slow');
     cluster.slow(0, 150);
     const begun = performance.now();
@@ -65,7 +65,7 @@ describe('the cluster harness', { skip, timeout: 300_000 }, () => {
     assert.ok(tookMs >= 150, `an ask took ${Math.round(tookMs)} ms`);
   });
 
-  test('a skewed clock shows, and only on that node', async () => {
+  test('a skewed clock is visible, and only on that node', async () => {
     await cluster.skewClock(0, 120_000);
     await cluster.waitUntil('the clock of node-0 to be two minutes ahead', async () => {
       const local = await cluster.local(0);
@@ -119,7 +119,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a cluster ends with its test process, however that dies', { skip, timeout: 300_000 }, async () => {
+test('a cluster ends with its test process, however that process dies', { skip, timeout: 300_000 }, async () => {
   const args = ['--input-type=module', '--eval', ORPHANED];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

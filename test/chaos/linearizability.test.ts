@@ -30,19 +30,19 @@ test('a stale read is an anomaly', () => {
   assert.equal(verdictOf([write(1), 0, 10], [read, 1, 2, 1], [read, 3, 4, 0]), 'anomaly');
 });
 
-test('a lost write, a write that comes back and a value from nowhere are anomalies', () => {
+test('a lost write, an old value that returns and a value that was never written are anomalies', () => {
   assert.equal(verdictOf([write(1), 0, 1], [write(2), 2, 3], [read, 4, 5, 1]), 'anomaly');
   assert.equal(verdictOf([write(1), 0, 1], [write(2), 2, 3], [read, 4, 5, 2], [read, 6, 7, 1]), 'anomaly');
   assert.equal(verdictOf([read, 0, 1, 7]), 'anomaly');
 });
 
-test('two swaps from one value cannot both succeed, and one must', () => {
+test('of two swaps from one value exactly one succeeds', () => {
   assert.equal(verdictOf([swap(0, 1), 0, 10, true], [swap(0, 2), 0, 10, true]), 'anomaly');
   assert.equal(verdictOf([swap(0, 1), 0, 10, false], [swap(0, 2), 0, 10, false]), 'anomaly');
   assert.equal(verdictOf([swap(0, 1), 0, 10, true], [swap(0, 2), 0, 10, false]), 'linearizable');
 });
 
-test('an unanswered write may have happened, may happen late, may never happen, but happens once', () => {
+test('an unanswered write may have happened, may happen late or never, but happens at most once', () => {
   assert.equal(verdictOf([write(1), 0, null], [read, 5, 6, 1]), 'linearizable');
   assert.equal(verdictOf([write(1), 0, null], [read, 5, 6, 0], [read, 50, 51, 1]), 'linearizable');
   assert.equal(verdictOf([write(1), 0, null], [read, 5, 6, 0]), 'linearizable');
@@ -53,7 +53,7 @@ test('an unanswered write may have happened, may happen late, may never happen, 
   assert.equal(verdictOf([write(1), 5, null], [read, 0, 1, 1]), 'anomaly');
 });
 
-test('an unanswered swap counts only where it could swap', () => {
+test('an unanswered swap has an effect only where it could swap', () => {
   assert.equal(verdictOf([swap(0, 1), 0, null], [read, 5, 6, 1]), 'linearizable');
   assert.equal(verdictOf([write(3), 0, 1], [swap(0, 1), 2, null], [read, 5, 6, 1]), 'anomaly');
 });
@@ -65,7 +65,7 @@ const calls = fc.array(
       fc.integer({ min: 1, max: 4 }).map(write),
       fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 4 })).map(([from, to]) => swap(from, to)),
     ),
-    /** How far the call reaches out before and behind its moment. */
+    /** How far a call extends before and after its moment. */
     before: fc.integer({ min: 0, max: 40 }),
     behind: fc.integer({ min: 0, max: 40 }),
     isAnswered: fc.boolean(),
@@ -74,7 +74,7 @@ const calls = fc.array(
   { maxLength: 60 },
 );
 
-/** Runs the calls one after the other on a register; the history shows them stretched over their neighbours. */
+/** Runs the calls one after the other on a register; in the history they overlap their neighbours. */
 function stretched(
   plan: readonly { call: RegisterCall; before: number; behind: number; isAnswered: boolean; happens: boolean }[],
 ) {
@@ -91,7 +91,7 @@ function stretched(
   });
 }
 
-test('whatever a sequential register did is linearizable, however its calls overlap', () => {
+test('the calls of a sequential register are linearizable, however they overlap', () => {
   fc.assert(
     fc.property(calls, (plan) => checkRegister(stretched(plan)).kind === 'linearizable'),
     { numRuns: 300 },
@@ -110,7 +110,7 @@ test('a read of a value that was not there at any moment of the call is found in
   );
 });
 
-/** All orders, looked at one by one: slow and plainly right. */
+/** Tries all orders one by one: slow and obviously right. */
 function bruteForce(left: readonly Operation[], value: number): boolean {
   if (left.every(({ answeredAt }) => answeredAt === null)) return true;
   const earliest = Math.min(...left.map(({ answeredAt }) => answeredAt ?? Number.POSITIVE_INFINITY));
@@ -125,7 +125,7 @@ function bruteForce(left: readonly Operation[], value: number): boolean {
   });
 }
 
-test('it agrees with looking at all orders, on right histories and on wrong ones', () => {
+test('it agrees with a search of all orders, on right and on wrong histories', () => {
   const small = fc.array(
     fc.record({
       client: fc.constant(0),
@@ -158,7 +158,7 @@ test('it agrees with looking at all orders, on right histories and on wrong ones
   assert.ok(wrong > 100, `only ${wrong} wrong histories were tried`);
 });
 
-test('a long history is checked in little time', () => {
+test('a long history is checked in a short time', () => {
   const plan = Array.from({ length: 6_000 }, (_, index) => ({
     call: index % 3 === 0 ? write(index) : index % 3 === 1 ? read : swap(index - 2, index),
     before: 35,

@@ -7,35 +7,35 @@ export type RegisterCall =
 /** When a call was made and answered. Times are of one monotonic clock. */
 export interface Timed {
   readonly calledAt: number;
-  /** Null when no one answered: it may take effect at any later time, or never. */
+  /** Null when the call was not answered: it may take effect at any later time, or never. */
   readonly answeredAt: number | null;
 }
 
-/** One call from the outside. */
+/** One call as its client sees it. */
 export interface Operation extends Timed {
   readonly client: number;
   readonly call: RegisterCall;
-  /** Read: the value; swap: whether it swapped; write: null. Of no meaning without an answer. */
+  /** Read: the value; swap: whether it swapped; write: null. Meaningless without an answer. */
   readonly answer: number | boolean | null;
 }
 
 /** A model that handles one call after the other. */
 export interface SequentialModel<State, Call extends Timed> {
   readonly initial: State;
-  /** What the call makes of it, or null when it would not have answered so. */
+  /** The state after the call, or null when the model would give another answer. */
   step(state: State, call: Call): State | null;
-  /** The same for the same states. */
+  /** A key that is equal for equal states. */
   key(state: State): string;
 }
 
 export type Verdict<Call = Operation> =
   | { readonly kind: 'linearizable' }
-  /** The longest order that was found; none of the calls that may come next fits behind it. */
+  /** The longest order that was found; no call that may come next fits after it. */
   | { readonly kind: 'anomaly'; readonly longest: readonly Call[]; readonly next: readonly Call[] }
-  /** Too many orders to look at; says nothing about the history. */
+  /** Too many orders to search; no statement about the history. */
   | { readonly kind: 'undecided'; readonly looked: number };
 
-/** The register after a call, or null when it would not have answered so. */
+/** The register after a call, or null when the call would have another answer. */
 function step(value: number, { call, answer, answeredAt }: Operation): number | null {
   const isKnown = answeredAt !== null;
   switch (call.kind) {
@@ -53,9 +53,9 @@ function step(value: number, { call, answer, answeredAt }: Operation): number | 
 
 const REGISTER: SequentialModel<number, Operation> = { initial: 0, step, key: String };
 
-/** The same for a register. */
+/** The same check for a register. */
 export function checkRegister(history: readonly Operation[], limit = 2_000_000): Verdict {
-  // A read that no one answered tells nothing and changes nothing.
+  // A read without an answer neither shows nor changes anything.
   const told = history.filter(({ call, answeredAt }) => call.kind !== 'read' || answeredAt !== null);
   return checkHistory(told, REGISTER, limit);
 }
@@ -79,7 +79,7 @@ interface Frame<State> {
   /** Calls that may be next, by index. */
   readonly candidates: readonly number[];
   tried: number;
-  /** The call that was taken to come here; -1 for the first frame. */
+  /** The call that led to this frame; -1 for the first frame. */
   readonly taken: number;
 }
 
@@ -88,10 +88,12 @@ class Search<State, Call extends Timed> {
   readonly #model: SequentialModel<State, Call>;
   readonly #limit: number;
   readonly #isDone: boolean[];
-  /** By index into the calls, in order of their call. */
+  /** By index into the calls, in the order in which they were made. */
   readonly #answered: readonly number[];
   readonly #unanswered: readonly number[];
-  /** All answered ones before this one took effect: what the memory keeps is short however long the history is. */
+  /**
+   * All calls before this one that were answered took effect, so the memory stays short for a history of any length.
+   */
   #firstOpen = 0;
   readonly #seen = new Set<string>();
   #longest: readonly Call[] = [];
@@ -125,7 +127,7 @@ class Search<State, Call extends Timed> {
     return { kind: 'linearizable' };
   }
 
-  /** Takes the next candidate that fits and was not looked at in this configuration before. */
+  /** Takes the next candidate that fits and was not tried in this configuration before. */
   #tryNext(frame: Frame<State>): Frame<State> | null {
     while (frame.tried < frame.candidates.length) {
       const index = frame.candidates[frame.tried] ?? -1;
@@ -150,11 +152,14 @@ class Search<State, Call extends Timed> {
     const maybe = this.#unanswered.filter(
       (index) => this.#isDone[index] !== true && (this.#calls[index]?.calledAt ?? earliest) <= earliest,
     );
-    // Answered ones first: an unanswered call is only needed where nothing else explains what was read.
+    // Answered calls first: an unanswered call is only needed where no other one explains a read.
     return { value, candidates: [...open, ...maybe], tried: 0, taken };
   }
 
-  /** Answered calls that may be next, the first answered first; done ones among them; the earliest answer still open. */
+  /**
+   * Answered calls that may be next, the first answered first, with those that took effect; and the earliest open
+   * answer.
+   */
   #openAnswered(): { open: number[]; done: number[]; earliest: number } {
     const open: number[] = [];
     const done: number[] = [];

@@ -1,2 +1,2 @@
-/** Share of commits and appends that happen although the caller gets an unknown outcome, in every scenario. */
+/** Share of commits and appends that are executed while their caller gets an unknown outcome, in every scenario. */
 export const LOST_ANSWERS = 0.02;

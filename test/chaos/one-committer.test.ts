@@ -19,7 +19,7 @@ test('leases that follow each other are one committer at a time', () => {
   assert.deepEqual(committersOf(seen), []);
 });
 
-test('a commit under an old lease behind one under a newer is found', () => {
+test('a commit under an old lease after one under a newer lease is found', () => {
   const seen = [
     { node: 'node-0', spans: [span(1, 0, 25)] },
     { node: 'node-1', spans: [span(2, 10, 29)] },

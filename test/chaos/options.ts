@@ -26,7 +26,7 @@ export const wholeTakeover = (death: Death, watched: boolean, seed: number): Tak
 });
 export const smallTakeover = (death: Death, watched: boolean, seed: number): TakeoverOptions => {
   const whole = wholeTakeover(death, watched, seed);
-  // Bars are for a machine of one's own: a test only shows that it happens, soon.
+  // Limits apply to a machine without other work; a test only shows that it happens soon.
   const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 12_000 };
   const pauseMs = sample({ normal: 100, long: 0 });
   return { ...whole, rounds: death === 'kill' ? sample({ normal: 1, long: 3 }) : 1, actors: 8, pauseMs, bars };
@@ -116,7 +116,7 @@ export const smallChurn = (seed: number): ChurnOptions => ({
 
 export const wholeRolling = (seed: number): RollingOptions => ({
   nodes: 5,
-  // On two cores, with five nodes and their stores: more is a test of the machine.
+  // On two cores with five nodes and their stores a higher load would test only the machine.
   atATime: 8,
   actors: 40,
   thinkMs: 20,
@@ -145,8 +145,8 @@ export const wholeRetention = (store: StoreKind, seed: number): RetentionSoakOpt
   forMs: 900_000,
   retentionMs: 120_000,
   sampleMs: 30_000,
-  // FerretDB, which stands in for MongoDB, reads a whole collection for all that is not asked by id: more runs at a time
-  // than these would show how it gets slower and nothing else.
+  // FerretDB, which replaces MongoDB here, scans a collection for every query that is not by id. With more runs at a
+  // time the figures would only show how it slows down.
   startsPerSecond: store === 'sqlite' ? 10 : 2,
   seed,
 });

@@ -24,7 +24,7 @@ export function planPrograms(options: { programs: number; actors: number; seed: 
   const random = seeded(options.seed);
   const below = (bound: number): number => Math.floor(random() * bound);
   const actor = (): string => `a${below(options.actors)}`;
-  // Unique, so that the highest of an actor is one and not two.
+  // Unique, so that each actor has one highest priority.
   let priorities = 0;
   const command = (): Command => {
     const chance = random();

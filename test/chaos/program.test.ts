@@ -25,7 +25,7 @@ test('one seed gives one plan', () => {
   assert.deepEqual(planPrograms(options), planPrograms(options));
 });
 
-test('programs on an undisturbed node end with the precomputed result', { timeout: 300_000 }, async () => {
+test('programs on a node without faults end with the precomputed result', { timeout: 300_000 }, async () => {
   const node = await startKernelNode({ definitions: [program], handlers: [flaky] });
   try {
     const { client } = node.runtime;

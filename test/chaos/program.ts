@@ -15,12 +15,12 @@ export const Command = z.discriminatedUnion('do', [
   /** The value with the highest priority that was ever set stays. */
   z.object({ do: z.literal('set'), target: z.string(), priority: z.number().int(), value: z.number().int() }),
   z.object({ do: z.literal('add'), target: z.string(), by: z.number().int() }),
-  /** The target adds `by` and answers twice as much, which the caller adds to its own total before it goes on. */
+  /** The target adds `by` and returns twice as much, which the caller adds to its own total before its next command. */
   z.object({ do: z.literal('call'), target: z.string(), by: z.number().int() }),
   /** An `add` that is sent `delayMs` later; the program does not wait for it. */
   z.object({ do: z.literal('later'), target: z.string(), by: z.number().int(), delayMs: z.number().int() }),
   z.object({ do: z.literal('sleep'), delayMs: z.number().int() }),
-  /** An effect that fails so many times and then answers `by`, which the program adds to its own total. */
+  /** An effect that fails `failures` times and then returns `by`, which the program adds to its own total. */
   z.object({ do: z.literal('effect'), failures: z.number().int(), by: z.number().int() }),
 ]);
 export type Command = z.infer<typeof Command>;
@@ -28,7 +28,7 @@ export type Command = z.infer<typeof Command>;
 export const ProgramState = z.object({
   total: z.number().int(),
   best: z.object({ priority: z.number().int(), value: z.number().int() }).nullable(),
-  /** Programs under way: the command each is at. */
+  /** Programs under way, with the command that each is executing. */
   running: z.record(z.string(), z.object({ commands: z.array(Command), at: z.number().int() })),
   ended: z.number().int(),
 });
@@ -46,7 +46,7 @@ const messages = {
 };
 type ProgramTurn = Turn<Record<never, never>, typeof messages>;
 
-/** Attempts of one effect beyond any number of failures and kills that a run has. */
+/** Attempts of one effect, more than the failures and kills of any run. */
 const RETRY = { maxAttempts: 100, initialDelayMs: 10, maxDelayMs: 200 };
 
 export const program = defineActor({
@@ -57,7 +57,7 @@ export const program = defineActor({
   messages,
   events: {},
   on: {
-    // Never looks whether it ran this program before: a repeat must show in the sums.
+    // Does not check whether it ran this program before, since a repeat must show in the sums.
     Run(state, { program: id, commands }, turn) {
       turn.reply({ started: id });
       return advance({ ...state, running: { ...state.running, [id]: { commands, at: 0 } } }, id, turn);
@@ -90,7 +90,7 @@ export const program = defineActor({
   },
 });
 
-/** Runs the program's commands up to the next one that has to wait. */
+/** Runs the program's commands up to the next one that must wait. */
 function advance(state: ProgramState, id: string, turn: ProgramTurn): ProgramState {
   const run = state.running[id];
   if (run === undefined) throw new Error(`program ${id} does not run: it was continued twice`);

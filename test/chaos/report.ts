@@ -1,12 +1,12 @@
 import { histogram, percentile } from '../kill/recovery.ts';
 
-/** Results of a scenario. It fails when a promise was broken. */
+/** Results of a scenario, which fails when a promise was broken. */
 export interface ScenarioReport {
   readonly title: string;
   readonly seed: number;
-  /** Figures, for people. */
+  /** Figures for the reader of the report. */
   readonly lines: readonly string[];
-  /** Broken promises, each a sentence. */
+  /** Broken promises, a sentence each. */
   readonly broken: readonly string[];
 }
 
@@ -17,7 +17,7 @@ export function timeLines(what: string, timesMs: readonly number[]): string[] {
   return [line, ...histogram(timesMs).map((row) => `  ${row}`)];
 }
 
-/** A sentence when a percentile of the times is above its limit, which is a target of this project. */
+/** A sentence when a percentile of the times is above its limit; the limits are targets of this project. */
 export function barBroken(what: string, timesMs: readonly number[], fraction: number, barMs: number): string[] {
   const seen = Math.round(percentile(timesMs, fraction));
   return seen <= barMs

@@ -22,12 +22,12 @@ import { DOCKER, PROCESS, smallTools, toolsUnderKills, wholeTools } from './tool
 import { smallWorkflows, wholeWorkflows, workflowsUnderKills } from './workflows-under-kills.ts';
 
 interface Scenario {
-  /** One report a repetition. */
+  /** Returns one report for each repetition. */
   readonly repeats: number;
   run(seed: number, isSmall: boolean): Promise<ScenarioReport>;
 }
 
-/** Runs of the nightly job. */
+/** Number of repetitions of the nightly job. */
 const REGISTER_RUNS = 20;
 
 const takeoverOf = (death: Death, watched: boolean): Scenario => ({

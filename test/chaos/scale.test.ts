@@ -6,6 +6,9 @@ import { assertKept, seed } from './seed.ts';
 
 const skip = clusterMissing();
 
-test('asks answered by one and by two worker processes are all in the actors', { skip, timeout: 300_000 }, async () => {
+test('every ask that one or two worker processes answered is in the state of its actor', {
+  skip,
+  timeout: 300_000,
+}, async () => {
   assertKept(await scale(smallScale(seed)));
 });

@@ -13,11 +13,11 @@ describe('steps under kills', { skip, timeout: 480_000 }, () => {
   });
   after(() => cluster?.destroy());
 
-  test('runs of repeatable steps all end while workers are killed', { timeout: 300_000 }, async () => {
+  test('all runs of repeatable steps end while workers are killed', { timeout: 300_000 }, async () => {
     assertKept(await stepsUnderKillsOn(cluster, smallSteps('repeatable', seed)));
   });
 
-  test('a step that runs once is never repeated: its run says in doubt', { timeout: 300_000 }, async () => {
+  test('a step of mode once is never repeated: its run reports that it is in doubt', { timeout: 300_000 }, async () => {
     assertKept(await stepsUnderKillsOn(cluster, smallSteps('once', seed)));
   });
 });

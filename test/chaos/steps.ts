@@ -7,20 +7,20 @@ import { defineEffect, EffectResult } from '../../runtime/effect.ts';
 const Plan = z.object({
   steps: z.number().int().min(1).max(1_000),
   stepMs: z.number().int().min(0).max(60_000),
-  /** The file each attempt of a step leaves a line in. */
+  /** The file to which each attempt of a step writes a line. */
   trail: z.string(),
   mode: z.enum(['repeatable', 'once']),
 });
 
 const State = z.object({
   plan: Plan.nullable(),
-  /** Steps done. */
+  /** Number of steps that have ended. */
   done: z.number().int(),
   status: z.enum(['new', 'running', 'ended', 'in_doubt', 'failed']),
 });
 type State = z.infer<typeof State>;
 
-/** A run of effect steps, one behind the other: the shape of an agent's work, without a model's randomness. */
+/** A run of effect steps in sequence, like the work of an agent, but without a model's randomness. */
 export const steps = defineActor({
   kind: 'steps',
   version: 1,
@@ -64,7 +64,7 @@ const stepOf = ({ mode, stepMs, trail }: z.infer<typeof Plan>, step: number, run
   retry: { maxAttempts: 100, initialDelayMs: 10, maxDelayMs: 200 },
 });
 
-/** Leaves `run step attempt` in the trail, then takes its time. */
+/** Writes `run step attempt` to the trail, then waits. */
 export const step = defineEffect({
   kind: 'chaos.step',
   input: z.object({ run: z.string(), step: z.number(), stepMs: z.number(), trail: z.string() }),

@@ -13,7 +13,7 @@ describe('take-over', { skip, timeout: 360_000 }, () => {
   });
   after(() => cluster?.destroy());
 
-  test('actors of a killed node answer at once when peers detect its death', { timeout: 300_000 }, async () => {
+  test('actors of a killed node answer again at once when peers detect its death', { timeout: 300_000 }, async () => {
     assertKept(await takeoverOn(cluster, smallTakeover('kill', true, seed)));
   });
 
@@ -21,7 +21,9 @@ describe('take-over', { skip, timeout: 360_000 }, () => {
     assertKept(await takeoverOn(cluster, smallTakeover('restart', true, seed)));
   });
 
-  test('a frozen node is taken over by its lease and commits nothing when it wakes', { timeout: 300_000 }, async () => {
+  test('the partitions of a frozen node are taken over when its lease expires, and it commits nothing when it resumes', {
+    timeout: 300_000,
+  }, async () => {
     assertKept(await takeoverOn(cluster, smallTakeover('freeze', true, seed)));
   });
 });

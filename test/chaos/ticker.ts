@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineActor } from '../../runtime/define-actor.ts';
 
-/** Counts its asks: it reveals a lost or repeated message at once, and is cheap enough to time a take-over with. */
+/** Counts its asks: a lost or repeated message is visible at once, and an ask is cheap enough to time a take-over. */
 export const ticker = defineActor({
   kind: 'ticker',
   version: 1,

@@ -28,7 +28,7 @@ export const smallTools = (seed: number, where: Where): ToolsUnderKills => ({
   kills: sample({ normal: 1, long: 12 }),
 });
 
-/** One node with a scripted model: kill -9 at random moments of agents that make ten tool calls each. */
+/** One node with a scripted model: kill -9 at random moments while agents make ten tool calls each. */
 export async function toolsUnderKills(options: ToolsUnderKills): Promise<ScenarioReport> {
   await using surroundings = await openToolKillSurroundings(options.store, options.agents);
   const outcome = await killToolAgents(surroundings, options);

@@ -11,21 +11,24 @@ import { committersOf } from '../one-committer.ts';
 import { type ScenarioReport, timeLines } from '../report.ts';
 
 export interface ChurnOptions {
-  /** Between one and so many nodes run. */
+  /** Between one and this many nodes run. */
   readonly most: number;
   readonly changes: number;
   readonly everyMs: number;
-  /** In each batch so many fresh and so many known actors are called. */
+  /** Number of fresh actors, and of known actors, that each batch calls. */
   readonly perBatch: number;
   readonly seed: number;
 }
 
 const Ticked = z.object({ value: z.number() });
 
-/** Nodes come and go: each actor has one committer at a time, and those whose partition did not move never restart. */
+/**
+ * Nodes join and leave: each actor has one committer at a time, and actors of partitions that did not move are not
+ * loaded again.
+ */
 export async function churn(options: ChurnOptions): Promise<ScenarioReport> {
   const { most, seed } = options;
-  // No one leaves memory for being idle: what is loaded twice was moved.
+  // Idle actors stay in memory, so an actor that is loaded twice was moved.
   const config = { kernel: { passivate_after_ms: 3_600_000 } };
   const workload = new URL('../workload.ts', import.meta.url);
   const cluster = await startCluster({ ambiguity: LOST_ANSWERS, nodes: most, started: 1, seed, config, workload });
@@ -44,12 +47,12 @@ class Churn {
   readonly #broken: string[] = [];
   readonly #timesMs: number[] = [];
   readonly #log: string[] = [];
-  /** The last that was heard of each life of a node, by its pid. */
+  /** Last report of each process of a node, by its pid. */
   readonly #seen = new Map<number, LocalFigures>();
-  /** Loads of a process when a lease of it was first seen. */
+  /** Number of loads of a process when its present lease was first seen. */
   readonly #firstLoads = new Map<string, ReadonlyMap<string, number>>();
   #untouched = 0;
-  /** Partitions that a node had before and after a change under another lease. */
+  /** Partitions that a node had before and after a change, but under another lease. */
   #cameBack = 0;
 
   constructor(cluster: Cluster, options: ChurnOptions) {
@@ -128,7 +131,7 @@ class Churn {
     );
   }
 
-  /** What each node holds and has in memory. */
+  /** The partitions that each node holds, and the actors in its memory. */
   async #look(): Promise<Map<number, Memory>> {
     const holders = await this.#cluster.settled('between two changes');
     const looks = this.#cluster.running.map(async ({ name, pid }) => {
@@ -145,7 +148,7 @@ class Churn {
     return new Map(await Promise.all(looks));
   }
 
-  /** Of nodes that ran before and after: actors of partitions that they held all the time were not loaded again. */
+  /** On nodes that ran before and after, actors of partitions that they held all the time were not loaded again. */
   async #compare(before: ReadonlyMap<number, Memory>): Promise<void> {
     const after = await this.#look();
     for (const [pid, now] of after) {
@@ -155,9 +158,9 @@ class Churn {
       for (const [address, count] of then.loads) {
         const home = homeOf(addressIn(address));
         const epoch = then.held.get(home);
-        // Another epoch: the partition went and came back.
+        // Another epoch: the partition was moved away and came back.
         if (!address.startsWith('ticker/') || epoch === undefined || now.held.get(home) !== epoch) continue;
-        // Loaded under an earlier lease of this node only: it is not in memory now, and may be loaded.
+        // Loaded only under an earlier lease of this node, so it is not in memory now, and may be loaded.
         if (count <= (this.#firstLoads.get(`${pid} ${home} ${epoch}`)?.get(address) ?? 0)) continue;
         this.#untouched += 1;
         const again = (now.loads.get(address) ?? 0) - count;
@@ -172,7 +175,7 @@ class Churn {
 
 interface Memory {
   readonly name: string;
-  /** Epochs of the leases it has, by partition. */
+  /** Epochs of its leases, by partition. */
   readonly held: ReadonlyMap<Partition, number>;
   readonly loads: ReadonlyMap<string, number>;
 }

@@ -20,7 +20,7 @@ export interface ProgramsOptions {
   readonly seed: number;
 }
 
-/** After the last fault, all differences must disappear within this time. */
+/** Limit after the last fault for all differences to disappear. */
 const HEAL_MS = 60_000;
 const READ_AT_ONCE = 64;
 
@@ -73,7 +73,7 @@ async function begin(cluster: Cluster, programs: readonly PlannedProgram[], forM
   const begunAt = performance.now();
   return Promise.all(
     programs.map(async ({ id, actor, commands }, index) => {
-      // Spread over the time, so that faults find some of them at every stage.
+      // Spread over the time, so that faults occur at every stage of some of them.
       await pause(Math.max(1, begunAt + (index * forMs) / programs.length - performance.now()));
       const sentAt = performance.now();
       const address = addressOf('program', TENANT, actor);
@@ -83,7 +83,7 @@ async function begin(cluster: Cluster, programs: readonly PlannedProgram[], forM
   );
 }
 
-/** Looks again at the actors that differ until none does or nothing more is to be hoped for; answers the differences. */
+/** Reads the actors that differ until none does or the time is over; returns the differences. */
 async function converge(cluster: Cluster, expected: ReadonlyMap<string, Expected>): Promise<string[]> {
   const deadline = performance.now() + HEAL_MS;
   let left = [...expected];

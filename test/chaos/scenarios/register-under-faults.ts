@@ -17,7 +17,7 @@ export interface RegisterOptions {
   /** Clients of each register, each with one call at a time. */
   readonly clients: number;
   readonly forMs: number;
-  /** Share of store calls whose answer is lost on purpose. */
+  /** Share of store calls whose answer is dropped. */
   readonly ambiguity: number;
   readonly leaseTtlMs: number;
   readonly seed: number;
@@ -30,7 +30,7 @@ const State = z.object({ value: z.number() });
 const GIVE_UP_MS = 3_000;
 const TRY_MS = 1_000;
 
-/** Registers read, written and swapped by several clients while nodes are killed, frozen and cut: 0 anomalies. */
+/** Several clients read, write and swap registers while nodes are killed, frozen and cut off: 0 anomalies. */
 export async function registerUnderFaults(options: RegisterOptions): Promise<ScenarioReport> {
   const { nodes, seed, ambiguity, leaseTtlMs } = options;
   const kernel = { lease_ttl_ms: leaseTtlMs, lease_renew_ms: Math.floor(leaseTtlMs / 3) };
@@ -47,7 +47,7 @@ async function run(cluster: Cluster, options: RegisterOptions): Promise<Scenario
   const { registers, clients, forMs, seed, leaseTtlMs } = options;
   await cluster.settled('before the faults');
   const faults = new Faults(cluster);
-  // A fault strikes after one and a half of its mean time at the latest: a short run has the first of each within it.
+  // Each fault occurs after one and a half of its mean time at the latest, so a short run has the first of each.
   const every = (meanMs: number): number => Math.min(meanMs, forMs / 2);
   const nemesis = new Nemesis(seed, [
     faults.killNode(every(4_000), 500),
@@ -103,7 +103,7 @@ function anomalyOf(address: Address, operations: readonly Operation[]): string[]
   ];
 }
 
-/** One client: one call at a time, values that no one else writes. */
+/** One client: one call at a time, with values that no other client writes. */
 class RegisterClient {
   readonly #cluster: Cluster;
   readonly #address: Address;
@@ -151,7 +151,7 @@ class RegisterClient {
     const patience = { withinMs: GIVE_UP_MS, tryMs: TRY_MS };
     switch (call.kind) {
       case 'read': {
-        // Both ways to read: a message to the actor, and its committed state.
+        // Reads in both ways: by a message to the actor, and from its committed state.
         if (this.#random() < 0.3) {
           this.#lastSeen = (await client.state(this.#address, State, patience))?.value ?? 0;
         } else {

@@ -11,7 +11,7 @@ import type { ScenarioReport } from '../report.ts';
 
 export interface RetentionSoakOptions {
   readonly store: StoreKind;
-  /** How long the load lasts. */
+  /** Duration of the load. */
   readonly forMs: number;
   /** `spec.retention`: of runs, ledger and dead letters. */
   readonly retentionMs: number;
@@ -30,7 +30,7 @@ interface Sample {
   readonly redisBytes: number;
 }
 
-/** What may grow between the middle and the last third of the samples: a part of it, or this much. */
+/** Allowed growth between the middle and the last third of the samples: this share, or this much. */
 const MOST_GROWTH = 0.1;
 const SLACK: Readonly<Record<keyof Omit<Sample, 'atMs' | 'started'>, number>> = {
   dataBytes: 8 * 1024 * 1024,
@@ -56,7 +56,7 @@ spec:
   task: { instruction: "Answer." }
 `;
 const SCRIPT = 'rules:\n  - reply: {text: fine, chunks: 4}\n';
-/** Of each so many runs one is so large that its state is stored aside. */
+/** One of this many runs is so large that its state is stored separately. */
 const LARGE_EACH = 10;
 const LARGE_CHARS = 80_000;
 
@@ -142,7 +142,7 @@ function rowOf({ atMs, started, dataBytes, rssBytes, descriptors, redisKeys, red
   return cells.map(([text, width]) => text.padStart(width)).join(' | ');
 }
 
-/** The mean of the last third against that of the middle one: the first fills up. */
+/** Compares the mean of the last third with that of the middle third; the first third fills the stores. */
 function growthOf(samples: readonly Sample[]): string[] {
   const third = Math.floor(samples.length / 3);
   if (third === 0) return ['too few samples'];
@@ -160,7 +160,7 @@ class Load {
   readonly #node: NodeProcess;
   readonly #runs: { readonly path: string; readonly atMs: number }[] = [];
   readonly #open = new Set<Promise<void>>();
-  /** Of all that was started. */
+  /** Ids of all runs that were started. */
   readonly ids: string[] = [];
   started = 0;
   deleted = 0;
@@ -209,7 +209,7 @@ class Load {
     await Promise.all(this.#open);
   }
 
-  /** The oldest are 404, what ended a moment ago is there. */
+  /** The oldest runs are 404, and runs that ended a moment ago are there. */
   async checkRemoved(retentionMs: number): Promise<string[]> {
     const broken: string[] = [];
     const url = await this.#node.url;
@@ -219,12 +219,12 @@ class Load {
       return answer.status;
     };
     const now = performance.now();
-    // Of a short retention they may be gone before they are looked at.
+    // With a short retention they may be removed before they are read.
     const young = retentionMs < 60_000 ? [] : this.#runs.filter(({ atMs }) => now - atMs < retentionMs / 2).slice(-20);
     for (const { path } of young) if ((await statusOf(path)) !== 200) broken.push(`${path} is young and gone`);
     const oldest = this.#runs.slice(0, 20);
     if (oldest.length === 0) broken.push('no run was started that was not deleted');
-    // On a slow machine the load may end before a run is old: its removal is waited for from its start on.
+    // On a slow machine the load may end before a run is old enough, so the wait for its removal counts from its start.
     for (const { path, atMs } of oldest) {
       const withinMs = Math.max(0, atMs + 2 * retentionMs + 8_000 - now) + 30_000;
       const isGone = waitUntil(`${path} to be removed`, async () => (await statusOf(path)) === 404, withinMs);
@@ -265,7 +265,7 @@ async function sampleOf(
   };
 }
 
-/** Files and directories come and go under the walk. */
+/** Files and directories may appear and disappear during the walk. */
 async function bytesIn(directory: string): Promise<number> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   let bytes = 0;

@@ -15,9 +15,9 @@ export interface RollingOptions {
   readonly nodes: number;
   /** Executions that run at a time, each followed by a client. */
   readonly atATime: number;
-  /** Actors that are asked without a break. */
+  /** Number of actors that are asked continuously. */
   readonly actors: number;
-  /** Of each client of an actor, between its asks. */
+  /** Pause of each client of an actor between its asks. */
   readonly thinkMs: number;
   /** The longest pause of an actor, p99. */
   readonly barMs: number;
@@ -75,7 +75,7 @@ class Rolling {
     this.#options = options;
   }
 
-  /** What a balancer in front does: a node that runs and was not told to stop. */
+  /** Chooses a node as a load balancer does: one that runs and is not being stopped. */
   get url(): Promise<string> {
     const open = this.#cluster.running.filter(({ name }) => name !== this.#stopping);
     this.#turn += 1;
@@ -93,7 +93,7 @@ class Rolling {
     const lanes = Array.from({ length: atATime }, (_, lane) => this.#lane(agents, ids, lane));
     const asked = Array.from({ length: actors }, () => this.#keepAsking(addressOf('ticker', TENANT, randomUUID())));
     const all = Promise.all([this.#roll(), ...lanes, ...asked]);
-    // The first failure ends the rest.
+    // The first failure aborts the rest.
     all.catch((error: unknown) => this.#abort.abort(error));
     await all;
     const title = `rolling restart of ${nodes} nodes, ${atATime} runs at a time`;
@@ -153,7 +153,7 @@ class Rolling {
       const { value } = Ticked.parse(await this.#cluster.client.ask(address, 'Tick', {}, { tryMs: 30_000 }));
       longestMs = Math.max(longestMs, performance.now() - begun);
       if (value !== due) this.#broken.push(`${address} answered ${value} where ${due} was due`);
-      // A client that thinks a little: pauses are what is measured, not throughput.
+      // Clients pause between asks, since the test measures pauses of actors and not throughput.
       await pause(this.#options.thinkMs);
     }
     this.#longestMs.push(longestMs);

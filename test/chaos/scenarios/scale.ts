@@ -6,10 +6,10 @@ import { TENANT } from '../addresses.ts';
 import type { ScenarioReport } from '../report.ts';
 
 export interface ScaleOptions {
-  /** How many worker processes, one measurement each. */
+  /** Numbers of worker processes, one measurement each. */
   readonly nodes: readonly number[];
   readonly forMs: number;
-  /** Asks under way in each of two client processes. */
+  /** Concurrent asks of each of two client processes. */
   readonly inFlight: number;
   readonly seed: number;
 }
@@ -39,7 +39,7 @@ export async function scale(options: ScaleOptions): Promise<ScenarioReport> {
 interface Measured {
   readonly perSecond: number;
   readonly lost: number;
-  /** What was still under way some time after the load. */
+  /** Actors whose work was still under way some time after the load. */
   readonly unfinished: readonly string[];
 }
 
@@ -51,7 +51,7 @@ async function measure(nodes: number, options: ScaleOptions): Promise<Measured> 
     await cluster.settled('before the load');
     const prefix = randomUUID();
     const addresses = Array.from({ length: ACTORS }, (_, index) => addressOf('ticker', TENANT, `${prefix}-${index}`));
-    // The clients make their own load: calls over HTTP, one by one, would measure HTTP.
+    // The clients generate the load themselves: single calls over HTTP would measure HTTP.
     const load = (ms: number) => cluster.client.load(addresses, 'Tick', {}, { forMs: ms, inFlight });
     const warm = await load(Math.min(1_000, forMs));
     const begun = performance.now();

@@ -16,13 +16,13 @@ export interface StepsOptions {
   readonly runs: number;
   readonly steps: number;
   readonly stepMs: number;
-  /** `every`: a kill each so many ms until all runs have ended; `once`: one, so long after the start. */
+  /** `every`: a kill each `ms` until all runs have ended; `once`: one kill `ms` after the start. */
   readonly kill: { readonly everyMs: number } | { readonly onceAfterMs: number };
   readonly mode: 'repeatable' | 'once';
-  /** Whether the same runs go first without a kill, to compare the times. */
+  /** Whether the same runs are measured without a kill first, to compare the times. */
   readonly compared: boolean;
   readonly seed: number;
-  /** How much longer than unkilled it may take; null: only printed. */
+  /** Allowed extra time compared with runs without kills; null: only printed. */
   readonly barMs: number | null;
 }
 
@@ -34,8 +34,8 @@ export const stepsCluster = ({ nodes, seed }: StepsOptions): Promise<Cluster> =>
   startCluster({ ambiguity: LOST_ANSWERS, nodes, seed, workload: new URL('../workload.ts', import.meta.url) });
 
 /**
- * Runs of effect steps while workers die: all end, none is lost, and none is repeated without a record; compared with the time
- * without kills.
+ * Runs of effect steps while workers die: all end, none is lost, and none is repeated without a record; compared with
+ * the time without kills.
  */
 export const stepsUnderKillsOn = (cluster: Cluster, options: StepsOptions): Promise<ScenarioReport> =>
   cluster.explained(compare(cluster, options));
@@ -86,7 +86,7 @@ async function compare(cluster: Cluster, options: StepsOptions): Promise<Scenari
 }
 
 async function runUnkilled(cluster: Cluster, options: StepsOptions): Promise<AllRuns> {
-  // Once for what is loaded and compiled at first use.
+  // A first run loads and compiles the code.
   await runAll(cluster, { ...options, runs: 20, steps: 2 });
   return runAll(cluster, options);
 }

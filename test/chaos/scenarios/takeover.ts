@@ -17,11 +17,11 @@ export interface TakeoverOptions {
   /** Actors of the victim that are asked at the moment of its death. */
   readonly actors: number;
   readonly nodes: number;
-  /** Whether peers hold connections that show a death at once. */
+  /** Whether peers hold connections to each other, by which the failure detector sees a death at once. */
   readonly watched: boolean;
   readonly seed: number;
   readonly bars: { readonly p50Ms: number; readonly p99Ms: number };
-  /** Of each client that asks all the while, between an answer and its next question. */
+  /** Pause of each client between an answer and its next ask. */
   readonly pauseMs: number;
 }
 
@@ -37,7 +37,10 @@ export const takeoverCluster = ({ nodes, seed, watched }: TakeoverOptions): Prom
     workload: new URL('../workload.ts', import.meta.url),
   });
 
-/** How long actors of a node that dies or freezes do not answer (default lease settings), and its late commits. */
+/**
+ * Measures how long actors of a node that dies or freezes do not answer (default lease settings), and counts its late
+ * commits.
+ */
 export const takeoverOn = (cluster: Cluster, options: TakeoverOptions): Promise<ScenarioReport> =>
   cluster.explained(new Takeover(cluster, options).run());
 
@@ -114,7 +117,7 @@ class Takeover {
     this.#timesMs.push(performance.now() - sinceMs);
   }
 
-  /** It wakes with leases it lost long ago, in the middle of what it did. */
+  /** The node resumes in the middle of its work, with leases that expired long ago. */
   async #thaw(victim: number, fencedBefore: number): Promise<void> {
     this.#cluster.thaw(victim);
     await this.#cluster.settled('after the thaw');
