@@ -16,7 +16,7 @@ const Runs = z.looseObject({
   runs: z.array(z.looseObject({ status: z.string(), tags: z.array(z.string()), node: z.string().nullable() })),
 });
 
-describe('nodes that cannot run the same', { skip }, () => {
+describe('nodes with different models and tags', { skip }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let spec: Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ describe('nodes that cannot run the same', { skip }, () => {
     await mongo.stop();
   });
 
-  test('runs go to the node that has their model, and one that joined without models gets none of them', async () => {
+  test('runs go to the node that has their model; a node that joined without models gets none of them', async () => {
     const { node_id: id } = await own(bare);
     await waitUntil(
       'the node without models serves actors',
@@ -59,7 +59,7 @@ describe('nodes that cannot run the same', { skip }, () => {
     );
   });
 
-  test('a provider that is put on one node is used by another one, which then announces its aliases', async () => {
+  test('a provider that is put on one node is used by another node, which then announces its aliases', async () => {
     const model = new ModelServer();
     await model.start();
     model.answer(() => ({ chunks: ['done'] }));

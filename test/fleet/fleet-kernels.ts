@@ -13,10 +13,10 @@ import { counter, job } from '../support/actors.ts';
 import { type Kernel, openKernels } from '../support/kernels.ts';
 import { scriptedSettings } from '../support/scripted-settings.ts';
 
-/** The counter of the kernel's tests, in a kind that may live outside of its home partition. */
+/** The counter of the kernel's tests, in a kind that may be placed outside of its home partition. */
 export const traveller = defineActor({ ...counter, kind: 'traveller', placed: true });
 
-/** A kernel, and what a transport would call. */
+/** A kernel, and the calls of a transport on it. */
 export interface FleetNode extends Kernel {
   readonly executions: ExecutionApi;
 }

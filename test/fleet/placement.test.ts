@@ -24,7 +24,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
   });
   after(() => kernels[Symbol.asyncDispose]());
 
-  test('a node that joins gets its share, and one that leaves gives its own back, without a wait for a TTL', async () => {
+  test('a node that joins gets its share, and one that leaves hands its own over, without a wait for an expired lease', async () => {
     const first = await kernels.node('join-a');
     assert.equal(first.runtime.held().length, ALL);
     const second = await kernels.node('join-b');
@@ -40,11 +40,11 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     const leaveMs = performance.now() - leftAt;
     const again = await Promise.all(counters.map((address) => first.runtime.client.ask(address, 'Add', { by: 1 })));
     assert.deepEqual(new Set(again), new Set([2]));
-    assert.ok(joinMs < TTL_MS && leaveMs < TTL_MS, `no lease ran out meanwhile: ${joinMs} and ${leaveMs} ms`);
+    assert.ok(joinMs < TTL_MS && leaveMs < TTL_MS, `no lease expired meanwhile: ${joinMs} and ${leaveMs} ms`);
     await first.stop();
   });
 
-  test('a node that is reported dead by mistake loses its partitions and no message, and then becomes a member again', async () => {
+  test('a live node that is reported dead loses its partitions and no message, and then becomes a member again', async () => {
     const [a, b] = [await kernels.node('wrong-a'), await kernels.node('wrong-b')];
     await waitUntil('both hold a share', () => isShared([a, b]));
     const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));
@@ -59,7 +59,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test('a second process under one node id takes over, and the first serves nothing any more', async () => {
+  test('a second process with the same node id takes over, and the first serves nothing any more', async () => {
     const first = await kernels.node('twin');
     const second = await kernels.node('twin');
     await waitUntil('the first is not ready', () => !first.runtime.ready());
@@ -68,7 +68,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([first.stop(), second.stop()]);
   });
 
-  test('controllers serve the pool system, workers the rest', async () => {
+  test('controllers serve the pool system, workers all other pools', async () => {
     const controller = await kernels.node('role-c', { role: 'controller' });
     const worker = await kernels.node('role-w', { role: 'worker' });
     await waitUntil('the worker holds pool default', () => worker.runtime.held().length === 32);
@@ -77,7 +77,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([controller.stop(), worker.stop()]);
   });
 
-  test('an actor placed by tags lives on a node with these tags, any node finds it, and its effects run there', async () => {
+  test('an actor placed by tags is activated on a node with these tags, any node finds it, and its effects run there', async () => {
     const plain = await kernels.node('tags-plain');
     const gpu = await kernels.node('tags-gpu', { tags: ['gpu', 'zone:eu'] });
     const address = addressOf('traveller', 'acme', randomUUID());
@@ -88,11 +88,11 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     assert.ok(gpu.runtime.held().includes(placed.partition));
     assert.ok(!plain.runtime.held().some((partition) => poolOf(partition) === '+gpu'));
     const elsewhere = await gpu.runtime.client.place(address, { tags: [] });
-    assert.equal(elsewhere.partition, placed.partition, 'the first placement of an address counts');
+    assert.equal(elsewhere.partition, placed.partition, 'the first placement of an address is kept');
     await Promise.all([plain.stop(), gpu.stop()]);
   });
 
-  test('an actor that is placed on the local node lives there, also when the node held no partition of the pool', async () => {
+  test('an actor that is placed on the local node is activated there, also when the node held no partition of the pool', async () => {
     const [a, b] = [await kernels.node('here-a', { tags: ['here'] }), await kernels.node('here-b', { tags: ['here'] })];
     for (const node of [a, b]) {
       const address = addressOf('traveller', 'acme', randomUUID());
@@ -103,7 +103,7 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test('tags that change at run time change who serves, without a restart', async () => {
+  test('tags that change at run time change which nodes serve, without a restart', async () => {
     const [a, b] = [await kernels.node('retag-a', { tags: ['ssd'] }), await kernels.node('retag-b')];
     const address = addressOf('traveller', 'acme', randomUUID());
     await a.runtime.client.place(address, { tags: ['ssd'] });

@@ -13,7 +13,7 @@ import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-ker
 const missing = redisMissing() ?? mongoMissing();
 const MODES = ['once', 'repeatable'] as const;
 const JOBS_OF_A_MODE = 12;
-/** A node lease that no one extends runs out after 6 s. */
+/** A node lease that is not renewed expires after 6 s. */
 const LEASE_ENDS_WITHIN_MS = 25_000;
 
 interface Job {
@@ -22,7 +22,7 @@ interface Job {
   readonly address: Address;
 }
 
-/** Two nodes whose effects run until they are released, and say where they began. */
+/** Two nodes whose effects run until they are released, and report the node on which they began. */
 class HeldWork {
   readonly #release = Promise.withResolvers<void>();
   readonly begun: { readonly effect: string; readonly node: string }[] = [];
@@ -66,7 +66,7 @@ const Status = z.object({ status: z.string() });
 const statusOf = async (node: FleetNode, { address }: Job): Promise<string> =>
   Status.parse((await node.runtime.client.read(address))?.state).status;
 
-describe('a node that lives and is taken for dead', { skip: missing || false, timeout: 300_000 }, () => {
+describe('a live node that is taken for dead', { skip: missing || false, timeout: 300_000 }, () => {
   let kernels: FleetKernels;
   before(async () => {
     kernels = await openFleetKernels();
@@ -82,19 +82,19 @@ describe('a node that lives and is taken for dead', { skip: missing || false, ti
     await waitUntil('all have begun', () => jobs.every((job) => work.of(job).length === 1));
     const atA = jobs.filter((job) => work.of(job)[0] === 'a');
     for (const mode of MODES) assert.ok(atA.some((job) => job.mode === mode));
-    const takesItsSeatAgain = () =>
+    const becomesMemberAgain = () =>
       waitUntil('it has its seat and a share again', () => a.runtime.ready() && a.runtime.held().length > 0);
-    return { a, b, work, jobs, atA, takesItsSeatAgain };
+    return { a, b, work, jobs, atA, becomesMemberAgain };
   };
 
-  test('a live node whose lease ran out runs its once effects on and reports them: none is in doubt, none runs twice', async () => {
-    const { a, b, work, jobs, atA, takesItsSeatAgain } = await open('silent');
+  test('a live node whose node lease expired runs its once effects on and reports them: none is in doubt, none runs twice', async () => {
+    const { a, b, work, jobs, atA, becomesMemberAgain } = await open('silent');
     const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
     await waitUntil('the other node has all', () => a.runtime.held().length === 0, LEASE_ENDS_WITHIN_MS);
     const isTaken = (job: Job) => work.of(job).length === 2 && work.of(job).at(-1) === 'b';
     await waitUntil('what may be repeated is taken over, one at least', () => atA.some(isTaken), LEASE_ENDS_WITHIN_MS);
     silence.mock.restore();
-    await takesItsSeatAgain();
+    await becomesMemberAgain();
     work.release();
     for (const job of jobs) {
       await waitUntil('a job to end well', async () => (await statusOf(b, job)) === 'done');
@@ -103,8 +103,8 @@ describe('a node that lives and is taken for dead', { skip: missing || false, ti
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test('a live node that a peer reports dead: a once effect that another takes over is in doubt, runs no second time; all else ends well', async () => {
-    const { a, b, work, jobs, atA, takesItsSeatAgain } = await open('word');
+  test('a live node is reported dead: a once effect that another node takes over is in doubt and not run again; all others complete', async () => {
+    const { a, b, work, jobs, atA, becomesMemberAgain } = await open('word');
     const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
     await b.placement.declareDead(a.name, a.placement.incarnation);
     const inDoubt = async (): Promise<readonly Job[]> => {
@@ -114,7 +114,7 @@ describe('a node that lives and is taken for dead', { skip: missing || false, ti
     await waitUntil('one is in doubt', async () => (await inDoubt()).length > 0, LEASE_ENDS_WITHIN_MS);
     await waitUntil('one runs again', () => jobs.some((job) => work.of(job).length === 2), LEASE_ENDS_WITHIN_MS);
     silence.mock.restore();
-    await takesItsSeatAgain();
+    await becomesMemberAgain();
     work.release();
     await waitUntil('all have ended', async () => {
       const words = await Promise.all(jobs.map((job) => statusOf(b, job)));
@@ -123,7 +123,7 @@ describe('a node that lives and is taken for dead', { skip: missing || false, ti
     for (const job of await inDoubt()) assert.ok(job.mode === 'once' && atA.includes(job));
     for (const job of jobs) if (job.mode === 'once') assert.equal(work.of(job).length, 1);
     for (const job of atA)
-      assert.ok(work.of(job).length === 1 || work.of(job).at(-1) === 'b', 'never again where it runs');
+      assert.ok(work.of(job).length === 1 || work.of(job).at(-1) === 'b', 'it runs no second time on its node');
     await Promise.all([a.stop(), b.stop()]);
   });
 });

@@ -48,7 +48,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
   });
   after(() => kernels[Symbol.asyncDispose]());
 
-  test('an execution whose tags no node has is accepted, listed, and says what it waits for; a node with them runs it', async () => {
+  test('an execution whose tags no node has is accepted and listed with the reason why it waits; a node with the tags runs it', async () => {
     const plain = await kernels.node('wait-plain');
     const { execution_id: id, waiting_for } = await start(plain, ['gpu', 'a100']);
     assert.deepEqual(waiting_for, {
@@ -76,7 +76,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
     await Promise.all([plain.stop(), gpu.stop()]);
   });
 
-  test('an execution that was cancelled while it waited ends cancelled and asks no model', async () => {
+  test('an execution that was cancelled while it waited ends cancelled and calls no model', async () => {
     const plain = await kernels.node('cancel-plain');
     const { execution_id: id } = await start(plain, ['tpu']);
     await plain.executions.cancel(SYSTEM_TENANT, id);
@@ -89,14 +89,15 @@ describe('executions that need tags', { skip: missing || false }, () => {
     const [a, b] = [await kernels.node('fwd-a'), await kernels.node('fwd-b')];
     await waitUntil('both serve', () => [a, b].every(({ runtime }) => runtime.held().length > 0));
     const ids: Awaited<ReturnType<typeof start>>[] = [];
-    // The home is by chance, and the first may have ended before the look.
+    // The home is random, and the first may have ended before the read.
     await waitUntil('some are placed away from home', async () => {
       ids.push(...(await Promise.all(Array.from({ length: 8 }, () => start(b, [], true)))));
       return (await entries(a)) > 0;
     });
     for (const { execution_id: id } of ids) await waitUntil('it has run', statusIs(a, id, 'completed'));
     await waitUntil('no entry is left', async () => (await entries(a)) === 0);
-    for (const { execution_id: id } of ids) assert.ok(await statusIs(a, id, 'completed')(), 'found in the archive');
+    for (const { execution_id: id } of ids)
+      assert.ok(await statusIs(a, id, 'completed')(), 'it is found in the archive');
     await Promise.all([a.stop(), b.stop()]);
   });
 });

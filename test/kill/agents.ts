@@ -10,7 +10,7 @@ export interface KillAgent {
   readonly kind: 'model' | 'program';
   /** A program in doubt fails its iteration instead of being run again. */
   readonly failsInDoubt: boolean;
-  /** The client cancels it in the middle. */
+  /** The client cancels it before its end. */
   readonly cancelled: boolean;
 }
 
@@ -30,9 +30,9 @@ interface ModelShape {
   readonly iterations: number;
   readonly chunks: number;
   readonly delayMs: number;
-  /** Length of each chunk at least; default as short as it comes. */
+  /** Minimum length of each chunk; default 0. */
   readonly chunkChars?: number;
-  /** What the last iteration says ends well. */
+  /** Answer of the last iteration, which passes the check. */
   readonly succeeds: boolean;
 }
 
@@ -40,7 +40,7 @@ const SHAPES: Readonly<Record<string, ModelShape>> = {
   short: { iterations: 1, chunks: 4, delayMs: 10, succeeds: true },
   refined: { iterations: 3, chunks: 6, delayMs: 12, succeeds: true },
   long: { iterations: 1, chunks: 40, delayMs: 15, succeeds: true },
-  // Beyond what a message holds itself: its answer is stored aside.
+  // Longer than a message may be, so the answer is stored separately.
   big: { iterations: 1, chunks: 5, delayMs: 10, succeeds: true, chunkChars: 20_000 },
   cancelled: { iterations: 1, chunks: 40, delayMs: 15, succeeds: true },
   hopeless: { iterations: 2, chunks: 3, delayMs: 10, succeeds: false },
@@ -68,7 +68,7 @@ function modelAgent(name: string, shape: ModelShape): KillAgent {
   return { name, manifest: manifest(name, lines), kind: 'model', failsInDoubt: false, cancelled: name === 'cancelled' };
 }
 
-/** `program` appends a line to `runs` each time it starts, before anything else. */
+/** `program` first appends a line to `runs` each time it starts. */
 function programAgent(name: string, files: { program: string; runs: string }, failsInDoubt: boolean): KillAgent {
   const accepted = failsInDoubt ? 1 : 2;
   const lines = [
@@ -99,7 +99,7 @@ export function killAgents(files: { program: string; runs: string }): readonly K
   ];
 }
 
-/** Which execution and iteration a model call is for. */
+/** The execution and iteration of a model call. */
 export function askedFor(call: RecordedCall): { agent: string; key: string; iteration: number } {
   const found = /agent=(\S+) key=(\S+) iteration=(\d+);/.exec(JSON.stringify(call.body));
   const [, agent, key, iteration] = found ?? [];
@@ -107,7 +107,7 @@ export function askedFor(call: RecordedCall): { agent: string; key: string; iter
   return { agent, key, iteration: Number(iteration) };
 }
 
-/** The model's side of the agreement. */
+/** Answer of the model server to one call. */
 export function modelTurn(call: RecordedCall): ModelTurn {
   const { agent, key, iteration } = askedFor(call);
   const delayMs = SHAPES[agent]?.delayMs ?? 0;

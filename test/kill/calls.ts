@@ -22,15 +22,15 @@ export interface FinalStatus {
 const AGAIN_MS = 10;
 
 /**
- * Cancels it, repeating the call while nodes die: 409 means that an earlier attempt succeeded, or that it had ended. False: no
- * attempt came in time, the execution had completed.
+ * Cancels an execution and repeats the call while nodes die: 409 means that an earlier attempt succeeded, or that the
+ * execution had ended. False: the execution completed before any attempt succeeded.
  */
 export async function cancel(node: Pick<NodeProcess, 'url'>, id: string, signal: AbortSignal): Promise<boolean> {
   const answer = await untilAnswered(node, `/v1/executions/${id}/cancel`, { method: 'POST' }, signal, [409]);
   return !JSON.stringify(answer).includes('completed already');
 }
 
-/** Repeats a call until a node that lives long enough answers it. Other answers than 200, 503 and `also` are thrown. */
+/** Repeats a call until a node answers it. Throws for other statuses than 200, 503 and `also`. */
 export async function untilAnswered(
   node: Pick<NodeProcess, 'url'>,
   path: string,
@@ -67,7 +67,7 @@ export async function deploy(
   return textField(await untilAnswered(node, '/v1/agents', init, signal), 'agent_id');
 }
 
-/** Starts one execution, repeating the call while nodes die: the key makes the repeat harmless. */
+/** Starts one execution and repeats the call while nodes die; the key makes repeats harmless. */
 export async function start(
   node: Pick<NodeProcess, 'url'>,
   agentId: string,
@@ -88,6 +88,6 @@ export async function finalStatus(
   signal: AbortSignal,
 ): Promise<FinalStatus> {
   const answer = await untilAnswered(node, `/v1/executions/${id}`, {}, signal);
-  // What the answer holds is compared field by field with an unkilled run's.
+  // The fields of the answer are compared with those of a run without kills.
   return answer as FinalStatus;
 }

@@ -3,7 +3,7 @@ import { livenessBroken } from '../support/liveness.ts';
 import type { KillAgent } from './agents.ts';
 import { cancel, deploy, type FinalStatus, finalStatus, start } from './calls.ts';
 import { type Followed, followExecution, isFinal } from './follower.ts';
-import { killAgainAndAgain } from './killer.ts';
+import { killRepeatedly } from './killer.ts';
 import { SeededRandom } from './random.ts';
 import { readRawLedger } from './raw-ledger.ts';
 import { type RecordedResult, recordedResults } from './record.ts';
@@ -22,14 +22,14 @@ export interface ChaosOptions {
   readonly atATime: number;
 }
 
-/** One execution from its start to its end, as a client saw it. */
+/** One execution from its start to its end, as its client saw it. */
 export interface ExecutionSeen {
   readonly agent: KillAgent;
   readonly key: string;
   readonly id: string;
   readonly followed: Followed;
   readonly status: FinalStatus;
-  /** When the client was told that its cancel counts; null when it asked for none or came too late. */
+  /** Time at which the client's cancel was acknowledged; null when it sent none or sent it too late. */
   readonly cancelledAtMs: number | null;
 }
 
@@ -42,9 +42,9 @@ export interface ChaosOutcome {
   /** Lines `execution iteration`. */
   readonly runs: readonly string[];
   readonly recorded: readonly RecordedResult[];
-  /** What the actor store still holds of them when all have ended. */
+  /** Records of them that are left in the actor store when all have ended. */
   readonly left: Left;
-  /** What was still under way 30 s after the last kill (test/support/liveness.ts). */
+  /** Runs that were still under way 30 s after the last kill (test/support/liveness.ts). */
   readonly unfinished: readonly string[];
   /** The ledger compared with its raw files; null for a store whose files are not read. */
   readonly traces: TraceFigures | null;
@@ -69,7 +69,7 @@ class Chaos {
   readonly #running = new Set<string>();
   readonly #abort = new AbortController();
   readonly #agentIds = new Map<string, string>();
-  /** Those who wait for the next event of a stream that goes on. */
+  /** Resolvers of the clients that wait for the next event of a stream. */
   #waiting: (() => void)[] = [];
   #killsInStartup = 0;
 
@@ -117,7 +117,7 @@ class Chaos {
       kinds: agents,
       run: (agent) => this.#execute(agent),
       killer: () =>
-        killAgainAndAgain(node, this.#options, {
+        killRepeatedly(node, this.#options, {
           random: this.#random,
           recovery: this.#recovery,
           running: this.#running,

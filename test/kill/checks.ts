@@ -4,7 +4,7 @@ import type { RecordedResult } from './record.ts';
 import { NOTHING_LEFT } from './remaining-records.ts';
 import { grammarFault, transcriptOf } from './transcript.ts';
 
-/** A call that was about to be made when the cancel was committed. */
+/** Time for a model call that was about to be made when the cancel was committed. */
 const CANCEL_REACHES_MS = 1_000;
 
 /** Figures of the checks. */
@@ -13,13 +13,13 @@ export interface Counts {
   readonly repeatedCalls: number;
   /** Programs started again. */
   readonly repeatedRuns: number;
-  /** Repeats the status of executions admits. */
+  /** Repeats that the status of executions reports. */
   readonly inDoubt: number;
   /** Iterations that failed as in doubt instead of being run again. */
   readonly failedInDoubt: number;
 }
 
-/** Throws for the first promise that was broken; all of them together are the point of the chaos run. */
+/** Throws for the first violated promise; the chaos run checks all of them. */
 export function checkOutcome(outcome: ChaosOutcome): Counts {
   for (const seen of outcome.executions) {
     assert.equal(grammarFault(seen.followed.events), null, seen.id);
@@ -27,24 +27,28 @@ export function checkOutcome(outcome: ChaosOutcome): Counts {
     else if (seen.agent.cancelled) checkCancelled(seen, outcome);
     else checkEnding(seen, outcome.baseline.get(seen.agent.name));
   }
-  assert.deepEqual(outcome.unfinished, [], 'when the kills are over all that was under way ends');
+  assert.deepEqual(outcome.unfinished, [], 'after the last kill all runs end');
   assert.deepEqual(outcome.left, NOTHING_LEFT, 'ended executions leave the actor store');
   if (outcome.traces !== null) {
-    assert.deepEqual(outcome.traces.broken, [], 'the ledger holds what was appended, one graph for each client call');
+    assert.deepEqual(
+      outcome.traces.broken,
+      [],
+      'the ledger contains what was appended, one graph for each client call',
+    );
     assert.ok(outcome.traces.calls >= outcome.executions.length, 'each start is a client call');
   }
   const repeatedCalls = checkModelCalls(outcome);
   return { repeatedCalls, ...checkPrograms(outcome) };
 }
 
-/** Iterations that failed because no one knew whether their program had acted. */
+/** Iterations that failed as in doubt. */
 function inDoubtFailures(seen: ExecutionSeen): number {
   const failures = seen.followed.events.flatMap(({ payload: { error } }) =>
     typeof error === 'object' && error !== null && 'error_type' in error && error.error_type === 'in_doubt'
       ? ['message' in error ? String(error.message) : '']
       : [],
   );
-  // Without the annotation a program is run again first; only its tenth death in a row ends that.
+  // Without the annotation a program is run again first; its tenth death in a row ends the repeats.
   const early = failures.filter((message) => !seen.agent.failsInDoubt && !/died 10 times in a row/.test(message));
   assert.deepEqual(early, [], seen.id);
   return failures.length;
@@ -62,7 +66,7 @@ function checkEnding(seen: ExecutionSeen, unkilled: ExecutionSeen | undefined): 
   const started = followed.events.filter((event) => event.name === 'iteration_started').length;
   assert.equal(status.iteration_count, started, what);
   if (failed > 0) {
-    // The iteration after one in doubt may be the one that succeeds.
+    // The iteration after one in doubt may succeed.
     assert.ok(started <= unkilled.status.iteration_count + failed, what);
     return;
   }
@@ -71,7 +75,7 @@ function checkEnding(seen: ExecutionSeen, unkilled: ExecutionSeen | undefined): 
   assert.deepEqual(status.usage, unkilled.status.usage, what);
 }
 
-/** A cancel that was answered holds over kills: it is the end, and the model is not asked again. */
+/** An acknowledged cancel survives kills: the execution ends cancelled, and its model is not called again. */
 function checkCancelled({ key, id, status, followed, cancelledAtMs }: ExecutionSeen, { calls }: ChaosOutcome): void {
   assert.equal(status.status, 'cancelled', id);
   assert.equal(followed.events.at(-1)?.payload.reason, 'cancelled', id);
@@ -81,8 +85,9 @@ function checkCancelled({ key, id, status, followed, cancelledAtMs }: ExecutionS
 }
 
 /**
- * (c): no call behind its recorded result, one result an iteration, at most one call an attempt. A call that runs ahead of
- * the commit that asks for it is no attempt yet (decision 0026): a kill before that commit makes it once more.
+ * (c): no model call after its recorded result, one result an iteration, at most one call an attempt. A call that was
+ * made before the commit that asks for it is not an attempt yet (decision 0026): a kill before that commit repeats it
+ * once.
  */
 function checkModelCalls({ executions, calls, recorded, recovery }: ChaosOutcome): number {
   const results = resultsBy(recorded, 'ModelAnswered');
@@ -119,7 +124,7 @@ function resultsBy(recorded: readonly RecordedResult[], type: string): Map<strin
   return found;
 }
 
-/** (d): a program that ran twice says so; with on-in-doubt fail none runs twice. */
+/** (d): a program that ran twice is reported; with on-in-doubt fail none runs twice. */
 function checkPrograms({ executions, runs }: ChaosOutcome): Omit<Counts, 'repeatedCalls'> {
   const counts = { repeatedRuns: 0, inDoubt: 0, failedInDoubt: 0 };
   for (const seen of executions) {

@@ -32,7 +32,7 @@ type Run = z.infer<typeof Listed>['runs'][number];
 
 const FeedEvent = z.object({ run: z.looseObject({ id: z.string(), status: z.string() }).optional() });
 
-/** Reads the feed of one node after another, whichever of them lives, and keeps the last state of each run. */
+/** Reads the feed of whichever node is up, one after the other, and keeps the last state of each run. */
 class Reader {
   readonly ids: number[] = [];
   readonly names: string[] = [];
@@ -54,7 +54,7 @@ class Reader {
   async #connection(node: NodeProcess): Promise<void> {
     const signal = this.#stop.signal;
     const headers = this.#place === '' ? {} : { 'last-event-id': this.#place };
-    const url = await Promise.race([node.url, pause(100).then(() => Promise.reject(new Error('it is down')))]);
+    const url = await Promise.race([node.url, pause(100).then(() => Promise.reject(new Error('the node is down')))]);
     const response = await fetch(`${url}/v1/feed`, { headers, signal });
     if (!response.ok || response.body === null) throw new Error(`${response.status} ${await response.text()}`);
     for await (const record of eventsOf<unknown>(response.body)) this.#take(record);
@@ -108,7 +108,7 @@ test('a reader of the feed misses no change while both nodes of a fleet on Redis
       WITHIN_MS,
     );
     assert.deepEqual(listed.map(({ id }) => id).sort(), ids.sort());
-    // What a run waits for is known by the node that shows it; all else is the same text.
+    // Only the node that answers knows what a run waits for; the rest of the text is equal.
     for (const run of listed) assert.deepEqual(reader.last.get(run.id), run);
     assert.deepEqual(
       reader.ids,

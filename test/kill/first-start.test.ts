@@ -17,7 +17,7 @@ spec:
   advanced: { bootstrap_path: /bin/echo }
 `;
 
-/** Kills of the very first start, each on fresh stores: files, schemas and functions are half there. */
+/** Kills of the first start on fresh stores: files, schemas and functions are only partly there. */
 const STARTS: readonly (readonly [kind: StoreKind, count: number])[] = [
   ['sqlite', sample({ normal: 1, long: 8 })],
   ['redis', sample({ normal: 1, long: 3 })],
@@ -27,7 +27,7 @@ const LATEST_MS = 600;
 
 for (const [kind, count] of STARTS) {
   const skip = storesMissing(kind);
-  test(`a node killed in its very first start works at the second (${kind})`, { skip, timeout: 480_000 }, async () => {
+  test(`a node killed in its first start works at the second (${kind})`, { skip, timeout: 480_000 }, async () => {
     const seed = seedOf(process.env);
     const random = new SeededRandom(seed);
     for (let n = 0; n < count; n += 1) {
@@ -42,7 +42,7 @@ async function killedAfter(kind: StoreKind, afterMs: number, seed: string): Prom
   const signal = AbortSignal.timeout(120_000);
   try {
     node.spawn();
-    // The moment of the kill, not a wait for anything.
+    // Sets the moment of the kill; does not wait for a condition.
     await pause(afterMs);
     await node.kill();
     node.spawn();

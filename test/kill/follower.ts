@@ -9,7 +9,7 @@ export interface SeenEvent {
 }
 
 export interface FollowerParts {
-  /** Where the node of this moment listens; rejects while none does. */
+  /** Address of the node that is up; rejects while none is. */
   url(): Promise<string>;
   readonly onEvent: (event: SeenEvent) => void;
   readonly signal: AbortSignal;
@@ -37,12 +37,12 @@ export async function followExecution(id: string, parts: FollowerParts): Promise
     const ended = await connectOnce(id, events, parts);
     if (events.length > before) connections += 1;
     if (ended) return { events, connections };
-    // The client's own waiting before it comes back, as an EventSource has it.
+    // The client's own delay before it reconnects, like that of an EventSource.
     await pause(AGAIN_MS);
   }
 }
 
-/** One connection, up to its break. True: the stream has ended for good. */
+/** Follows one connection until it breaks. True: the stream has ended for good. */
 async function connectOnce(id: string, events: SeenEvent[], parts: FollowerParts): Promise<boolean> {
   const last = events.at(-1)?.seq ?? 0;
   let response: Response;

@@ -8,7 +8,7 @@ import { hitsIn, type KilledRun, SparedRuns } from '../support/workflow-kill-lim
 const MOST = LIMITS.inDoubtRepeats;
 const LATER_MS = 1_000;
 
-/** A log of these events, one a second from the Unix epoch on; a state may name its kind, a child its id. */
+/** A log with one event a second from the Unix epoch on; states may have a kind, children an id. */
 const logOf = (...events: readonly string[]): WorkflowLogged[] =>
   events.map((event, index) => {
     const [event_type = '', about = 'System'] = event.split(' ');
@@ -22,18 +22,18 @@ const logOf = (...events: readonly string[]): WorkflowLogged[] =>
 const ENTERED = 'WorkflowStateEntered';
 const repeated = (times: number): string[] => Array(times).fill('WorkflowStepRepeated');
 
-test('the kills that a command has survived are its repeats, and one more when nothing was logged since the kill', () => {
+test('the kills that a command survived are its repeats, and one more when nothing was logged since the last kill', () => {
   const log = logOf('WorkflowExecutionStarted', ENTERED, ...repeated(2));
   const last = Date.parse(log.at(-1)?.recorded_at ?? '');
   assert.equal(hitsIn(log, last - 1), 2);
   assert.equal(hitsIn(log, last), 3);
 });
 
-test('a command of a later state has survived no kill yet', () => {
+test('a command of a state that comes later has survived no kill yet', () => {
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowStateExited', ENTERED), -1), 0);
 });
 
-test('a child without an event in its parent counts as killed as often as it survives, an ended one as not killed', () => {
+test('a child without an event in its parent counts as killed as often as it can survive, an ended one as not killed', () => {
   assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`), -1), MOST);
   assert.equal(hitsIn(logOf(`${ENTERED} Subworkflow`, 'SubworkflowTriggered child'), -1), 0);
   assert.equal(hitsIn(logOf(ENTERED, ...repeated(MOST), 'WorkflowExecutionFailed'), LATER_MS * 10), 0);
@@ -51,7 +51,7 @@ function setup(logs: Record<string, WorkflowLogged[]>, id: string | null = 'run'
   return { spared, run, looks: () => looks };
 }
 
-/** Whether the next kill waits until this has happened; `looks`: how often logs were read, where there is one. */
+/** Whether the next kill waits until `event` has happened; `looks`: number of times the logs were read. */
 async function waits({ spared, run, looks }: ReturnType<typeof setup>, happens: () => void): Promise<boolean> {
   let isSafe = false;
   const safe = spared.safe(false).then(() => {
@@ -65,7 +65,7 @@ async function waits({ spared, run, looks }: ReturnType<typeof setup>, happens: 
   return !before;
 }
 
-test('kills are not delayed until a run has been hit as often as a command survives', async () => {
+test('kills are not delayed until a run was killed as often as a command survives', async () => {
   const { spared, looks } = setup({});
   for (let kill = 0; kill < MOST; kill += 1) {
     assert.equal(await spared.safe(false), false);
@@ -74,11 +74,11 @@ test('kills are not delayed until a run has been hit as often as a command survi
   assert.deepEqual([looks(), spared.waits], [0, 0]);
 });
 
-test('a listening node is asked one kill ahead, so that the next kill may hit its start', async () => {
+test('a node that listens is asked one kill in advance, so that the next kill may happen during its start', async () => {
   const { spared, run } = setup({ run: logOf(ENTERED) });
   for (let kill = 0; kill < MOST - 1; kill += 1) spared.killed();
   assert.equal(await spared.safe(true), true);
-  assert.deepEqual([run.hits, spared.waits], [1, 0], 'what was hit is over but for the last');
+  assert.deepEqual([run.hits, spared.waits], [1, 0], 'all killed runs but the last are over');
 });
 
 const CAUSES: Readonly<Record<string, { log: WorkflowLogged[]; child?: WorkflowLogged[]; id?: null }>> = {

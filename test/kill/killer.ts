@@ -5,12 +5,12 @@ import type { RecoveryTimes } from './recovery.ts';
 
 const STARTUP_SHARE = 0.25;
 const STARTUP_MS = 300;
-/** Longest of most lives. */
+/** Upper limit of most lives. */
 export const USUAL_LIFE_MS = 600;
-/** Some lives are longer, so that the longest work ends in one of them. */
+/** Some lives are longer, so that the longest work can end in one of them. */
 const LONG_SHARE = 0.25;
 const LONG_MS = 1_500;
-/** Every third kill, the first one too, waits for an event, so long at most. */
+/** Every third kill, from the first one on, waits for an event, at most this long. */
 const STREAM_EVERY = 3;
 const STREAM_MS = 5_000;
 const SETTLE_MS = 60_000;
@@ -19,24 +19,26 @@ const KILL_MS = 20_000;
 export interface KillingParts {
   readonly random: SeededRandom;
   readonly recovery: RecoveryTimes;
-  /** Ids of what runs now. */
+  /** Ids of the executions that run now. */
   readonly running: ReadonlySet<string>;
-  /** Resolves when a stream that will go on brings its next event. Some kills then come at once: they hit streams. */
+  /** Resolves when a stream that continues has its next event. Some kills follow at once, to interrupt streams. */
   readonly nextEvent?: () => Promise<void>;
-  /** Ends the killing, and is ended when something hangs after the last kill. */
+  /** Ends the kills; aborted when a run hangs after the last kill. */
   readonly abort: AbortController;
 }
 
 export interface KillPlan {
   readonly kills: number;
-  /** How much longer than usual lives are; 1 by default. */
+  /** Factor by which lives are longer than usual; 1 by default. */
   readonly longer?: number;
-  /** What still runs so long after the last kill hangs; a minute by default. */
+  /** A run hangs when it has not ended this long after the last kill; a minute by default. */
   readonly settleMs?: number;
 }
 
-/** kill -9 at random moments, each followed by an immediate start. Returns the number of kills before the node listened. */
-export async function killAgainAndAgain(
+/**
+ * Sends kill -9 at random moments, and starts the node again after each. Returns the number of kills during a start.
+ */
+export async function killRepeatedly(
   node: NodeProcess,
   { kills, longer = 1, settleMs = SETTLE_MS }: KillPlan,
   { random, recovery, running, nextEvent, abort }: KillingParts,

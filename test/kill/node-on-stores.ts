@@ -7,12 +7,14 @@ import { writeNodeConfig } from '../support/node-config.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { type KillStores, readStores, type StoreKind, startStores } from './stores.ts';
 
-/** A node in a process of its own, not started yet, with its configuration, a journal and stores, which outlive its kills. */
+/**
+ * A node in a separate process, not started yet, with its configuration, a journal and stores, which outlive its kills.
+ */
 export interface NodeOnStores extends AsyncDisposable {
   readonly node: NodeProcess;
-  /** Where the stores are, to look into them while the node runs. */
+  /** Location of the stores, to read them while the node runs. */
   readonly location: KillStores['location'];
-  /** For files of the test. */
+  /** Directory for files of the test. */
   readonly directory: string;
   readonly journal: Journal;
   /** Opens the node's stores; only while it is stopped. */

@@ -3,11 +3,11 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** What Redis got, as its streams held it before they were trimmed. */
+/** Messages and results that Redis received, read from its streams before they are trimmed. */
 export interface RawJournal {
-  /** By id, or by reference for one in Blobs: how each appended message, and each result, was handled last. */
+  /** Last handling of each appended message, and of each result, by id, or by reference for a message in Blobs. */
   readonly outcomes: ReadonlyMap<string, string>;
-  /** Messages that were appended or handled twice, and rows that have other turns than messages. */
+  /** Messages that were appended or handled twice, and rows with other turns than messages. */
   readonly gaps: readonly string[];
 }
 
@@ -27,7 +27,7 @@ const Row = z.looseObject({
 const NOT_HANDLED = 'not handled';
 
 const LOOK_MS = 40;
-/** Entries stay until the ledger has them, so half a second at least. */
+/** Entries stay until the ledger has them, so for at least half a second. */
 const KEYS_EVERY_MS = 120;
 const AT_ONCE = '1000';
 
@@ -61,7 +61,7 @@ export class JournalFollower {
     await waitUntil('the journals to be empty', look, timeoutMs);
   }
 
-  /** Reads what is left. Call it when the nodes have ended. */
+  /** Reads the remaining entries. Call it when the nodes have ended. */
   async stop(): Promise<RawJournal> {
     this.#isOver = true;
     await this.#following;
@@ -81,7 +81,7 @@ export class JournalFollower {
     return { outcomes, gaps };
   }
 
-  /** Ends it without an answer. */
+  /** Stops without a result. */
   close(): void {
     this.#redis.disconnect();
   }
@@ -96,7 +96,7 @@ export class JournalFollower {
     for (const { id, after, text } of rows) {
       const upTo = Number(id.slice(0, id.indexOf('-')));
       const { turns, results } = Row.parse(JSON.parse(text));
-      // Numbers grow, and leave some out where a partition gets another log.
+      // Numbers grow, with gaps where a partition gets another log.
       const taken = entries.filter(({ seq }) => seq > after && seq <= upTo);
       const names = [...taken.map(({ name }) => name), ...results.map(([, name]) => name)];
       if (names.length !== turns.length) gaps.push(`${log} ${id}: ${turns.length} turns of ${names.length} messages`);
@@ -132,7 +132,7 @@ export class JournalFollower {
     }
   }
 
-  /** Whether there may be more. */
+  /** Whether there may be more entries. */
   async #read(): Promise<boolean> {
     const keys = [...this.#last.keys()];
     if (keys.length === 0) return false;

@@ -5,7 +5,7 @@ import { MongoClient } from 'mongodb';
 import { z } from 'zod';
 import type { RawJournal } from './raw-journal.ts';
 
-/** One delivery, as the files hold it. */
+/** One delivery, as the files contain it. */
 export interface RawDelivery {
   readonly partition: string;
   /** A whole number for an entry of the mailbox, a fraction for a result handled beside it. */
@@ -18,7 +18,7 @@ export interface RawDelivery {
   readonly to: string;
   readonly type: string;
   readonly outcome: string;
-  /** Of a message in Blobs. */
+  /** Reference of a message in Blobs. */
   readonly reference?: string;
 }
 
@@ -29,7 +29,7 @@ export interface RawLedger {
    * appended.
    */
   readonly appended?: ReadonlyMap<string, number>;
-  /** On Redis what was appended and how it was handled. */
+  /** On Redis the appended messages and their handling. */
   readonly journal?: RawJournal;
 }
 
@@ -53,7 +53,10 @@ const Line = z
 
 const Segment = z.looseObject({ partition: z.string(), lines: z.string() });
 
-/** Reads the ledger of stopped nodes from a MongoDB, with a parser of its own, beside what a follower read from Redis. */
+/**
+ * Reads the ledger of stopped nodes from a MongoDB, with a separate parser, together with the entries that a follower
+ * read from Redis.
+ */
 export async function readRawMongo(uri: string, journal: RawJournal): Promise<RawLedger> {
   const client = await MongoClient.connect(uri);
   try {

@@ -5,7 +5,7 @@ import type { OpenStores } from '../../runtime/open-stores.ts';
 import { decodeMessage } from '../../runtime/turns/codec.ts';
 import { createPayloads, type Payloads } from '../../runtime/turns/payload.ts';
 
-/** A result of an effect as the node's own ledger of deliveries has it (R3). */
+/** A result of an effect from the node's own ledger of deliveries (R3). */
 export interface RecordedResult {
   readonly executionId: string;
   readonly iteration: number;
@@ -42,7 +42,7 @@ export async function recordedResults({ documents, blobs }: OpenStores): Promise
         const name = `${partition}#${seq}`;
         if (seen.has(name) || row?.outcome !== 'done') continue;
         seen.add(name);
-        // One that was stored aside is its reference as text.
+        // A result that was stored separately is its reference as text.
         const body = typeof message === 'string' ? message : JSON.stringify(message);
         const result = await resultIn(payloads, body, at);
         if (result !== null) results.push(result);

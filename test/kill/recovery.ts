@@ -36,17 +36,17 @@ export class RecoveryTimes {
     return this.#kills.length;
   }
 
-  /** How many kills came between two times. */
+  /** Number of kills between two times. */
   killsBetween(fromMs: number, toMs: number): number {
     return this.#kills.filter((at) => at >= fromMs && at <= toMs).length;
   }
 
-  /** Kill to the first new event of any execution: is the node back? */
+  /** Time from a kill to the first new event of any execution: the node serves again. */
   get first(): readonly number[] {
     return this.#first;
   }
 
-  /** Kill to the next event of each execution that ran; holds the time its model or program takes. */
+  /** Time from a kill to the next event of each running execution; includes the time of its model or program. */
   get each(): readonly number[] {
     return this.#each;
   }

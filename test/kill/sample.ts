@@ -9,7 +9,7 @@ import { reportLines } from './report.ts';
 import { type StoreKind, storesMissing } from './stores.ts';
 
 const KILLS = sample({ normal: 2, long: 20 });
-/** Far above what it takes on a busy machine, below the 6 s of leases, claims and jobs of a dead node. */
+/** Far above the usual time on a busy machine, below the 6 s of leases, claims and jobs of a dead node. */
 const RECOVERY_MS = 2_000;
 
 /** The sample of `npm run chaos` that runs with the other tests. */
@@ -24,14 +24,14 @@ export function killSample(kind: StoreKind): void {
     assert.ok(outcome.executions.length >= options.atATime, 'enough executions ran');
     assert.ok(
       outcome.executions.some((seen) => seen.followed.connections > 1),
-      'kills hit streams',
+      'some kills interrupted streams',
     );
     const typical = percentile(outcome.recovery.sinceUp, 0.5);
-    // On a machine on which a start takes long, all that follows does.
+    // Where a start takes long, the time to the next event is long too.
     const startMs = percentile(outcome.recovery.each, 0.5) - typical;
     assert.ok(
       typical < Math.max(RECOVERY_MS, startMs),
-      `executions went on ${typical} ms after the restart, as if for a time-out`,
+      `executions continued ${typical} ms after the restart, as if for a time-out`,
     );
   });
 }

@@ -12,12 +12,12 @@ export interface KillStores {
   readonly location: Omit<StoreLocation, 'warn'>;
   /** As arguments of main.ts. */
   readonly args: readonly string[];
-  /** Where servers of ours keep their data, beside the data directory. */
+  /** Data directories of the servers that the test starts, beside the data directory of the node. */
   readonly directories: readonly string[];
   destroy(): Promise<void>;
 }
 
-/** False when the stores can be had, else why not. */
+/** False when the stores are available, else the reason. */
 export function storesMissing(kind: StoreKind): string | false {
   return kind === 'sqlite' ? false : (redisMissing() ?? mongoMissing());
 }
@@ -41,7 +41,7 @@ export async function startStores(kind: StoreKind): Promise<KillStores> {
   };
 }
 
-/** Opens the stores of a node that is stopped, and closes them when they have been read. */
+/** Opens the stores of a stopped node for `read`, and closes them afterwards. */
 export async function readStores<T>(
   location: KillStores['location'],
   read: (stores: OpenStores) => Promise<T>,

@@ -59,7 +59,7 @@ interface Row {
 }
 type Line = readonly [seq: number, at: number, epoch: number, row: Row, body: string];
 
-/** Dead letters, and what became of every delivery of the one partition that was used. */
+/** Dead letters, and the outcome of every delivery of the one partition in use. */
 async function recordOf(stores: KillStores, address: Address): Promise<{ letters: number; outcomes: string[] }> {
   const ports = await openStores({ ...stores.location, warn: console.error });
   try {

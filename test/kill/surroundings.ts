@@ -5,14 +5,14 @@ import { askedFor, type KillAgent, killAgents, modelConfig, modelTurn, PROGRAM }
 import { type NodeOnStores, openNodeOnStores } from './node-on-stores.ts';
 import type { StoreKind } from './stores.ts';
 
-/** When a model was asked. */
+/** Time of a model call. */
 export interface ModelCallSeen {
   readonly key: string;
   readonly iteration: number;
   readonly atMs: number;
 }
 
-/** A node on stores with a model server and agents, one of which is a program that writes to the journal. */
+/** A node on stores with a model server and agents; one agent is a program that writes to the journal. */
 export interface Surroundings extends NodeOnStores {
   readonly model: ModelServer;
   readonly agents: readonly KillAgent[];

@@ -10,7 +10,7 @@ import { openNodeOnStores } from './node-on-stores.ts';
 import { type StoreKind, storesMissing } from './stores.ts';
 
 const TIMEOUT_MS = 2_000;
-/** A node on a busy machine may be late; it may never be early. */
+/** A timer may be late on a busy machine, but never early. */
 const LATE_MS = 5_000;
 
 const MANIFEST = `apiVersion: svc.dev/v1
@@ -78,7 +78,7 @@ for (const kind of kinds) {
       await node.kill();
       node.spawn();
       await node.url;
-      // A start may take long beside other work: what is due meanwhile fires when it is over.
+      // A start may take long beside other work; timers that become due meanwhile fire after it.
       const upMs = Date.now() - startedAt;
       const tookMs = firedAfter(await followed);
       assert.ok(tookMs >= TIMEOUT_MS && tookMs < Math.max(TIMEOUT_MS, upMs) + LATE_MS, `fired after ${tookMs} ms`);

@@ -18,7 +18,7 @@ const noRedis = redisMissing === false ? {} : { skip: redisMissing };
 const SAMPLES: Readonly<Record<string, Sample>> = {
   'on one SQLite file, its loop in the node, in a program, with an MCP server': {
     store: 'sqlite',
-    // The loop of the agent with an MCP server is in the node, too.
+    // The inner loop of the agent with an MCP server runs in the node, too.
     agents: sized({ normal: PROCESS.filter((name) => name !== 'in-node'), long: PROCESS }),
   },
   'on Redis, in the node and in a container': {
@@ -30,7 +30,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
 };
 
 for (const [where, { skip, ...sample }] of Object.entries(SAMPLES)) {
-  test(`an agent of ten tool calls whose node is killed at any moment (${where}) ends as an undisturbed one: no call that must not be repeated is, one in doubt is listed, its audit chain holds`, {
+  test(`an agent of ten tool calls whose node is killed at any moment (${where}) ends as without kills: no call of mode once repeats, one in doubt is listed, its audit chain is valid`, {
     ...(skip === undefined ? {} : { skip }),
     timeout: 900_000,
   }, async (context) => {

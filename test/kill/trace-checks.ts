@@ -6,15 +6,15 @@ export interface TraceFigures {
   readonly appends: number;
   /** Deliveries, each counted once. */
   readonly deliveries: number;
-  /** Deliveries that a crash had written a second time: equal rows. */
+  /** Deliveries that were written again after a crash: equal rows. */
   readonly writtenTwice: number;
   /** Client calls: each is the root of a trace. */
   readonly calls: number;
   /** Deliveries of the largest trace. */
   readonly largest: number;
-  /** Traces that go on from another one. */
+  /** Traces that continue another one. */
   readonly linked: number;
-  /** What is not as promised, the first hundred. */
+  /** Violations, the first hundred. */
   readonly broken: readonly string[];
 }
 
@@ -26,16 +26,16 @@ const MOST_TOLD = 100;
  */
 export function checkTraces({ deliveries: rows, appended = new Map(), journal }: RawLedger): TraceFigures {
   const broken: string[] = [];
-  const tell = (text: string): void => {
+  const report = (text: string): void => {
     if (broken.length < MOST_TOLD) broken.push(text);
   };
-  const deliveries = onceEach(rows, tell);
-  if (journal === undefined) checkAppends(deliveries, appended, tell);
-  else checkJournal(deliveries, journal, tell);
-  const byId = checkMessages(deliveries, tell);
+  const deliveries = onceEach(rows, report);
+  if (journal === undefined) checkAppends(deliveries, appended, report);
+  else checkJournal(deliveries, journal, report);
+  const byId = checkMessages(deliveries, report);
   const traces = Map.groupBy(deliveries, ({ tenant, trace }) => `${tenant} ${trace}`);
   let linked = 0;
-  for (const [name, some] of traces) if (checkTrace(name, some, byId, tell)) linked += 1;
+  for (const [name, some] of traces) if (checkTrace(name, some, byId, report)) linked += 1;
   return {
     appends: journal?.outcomes.size ?? [...appended.values()].reduce((sum, one) => sum + one, 0),
     deliveries: deliveries.length,
@@ -47,85 +47,88 @@ export function checkTraces({ deliveries: rows, appended = new Map(), journal }:
   };
 }
 
-type Tell = (text: string) => void;
+type Report = (text: string) => void;
 
 const placeOf = ({ partition, seq }: RawDelivery): string => `${partition} ${seq}`;
 
-/** A crash between the segments and the trim of the journal writes deliveries again; they are to be the same. */
-function onceEach(rows: readonly RawDelivery[], tell: Tell): RawDelivery[] {
+/**
+ * A crash between the write of segments and the trim of the journal writes deliveries again; the rows must be equal.
+ */
+function onceEach(rows: readonly RawDelivery[], report: Report): RawDelivery[] {
   const known = new Map<string, RawDelivery>();
   for (const row of rows) {
     const first = known.get(placeOf(row));
     if (first === undefined) known.set(placeOf(row), row);
-    else if (JSON.stringify(first) !== JSON.stringify(row)) tell(`${placeOf(row)}: two different deliveries`);
+    else if (JSON.stringify(first) !== JSON.stringify(row)) report(`${placeOf(row)}: two different deliveries`);
   }
   return [...known.values()];
 }
 
-/** Each entry that was appended was delivered, and nothing else. */
+/** Each appended entry was delivered, and no other. */
 function checkAppends(
   deliveries: readonly RawDelivery[],
   appended: NonNullable<RawLedger['appended']>,
-  tell: Tell,
+  report: Report,
 ): void {
   const seqs = Map.groupBy(deliveries, ({ partition }) => partition);
   for (const partition of new Set([...seqs.keys(), ...appended.keys()])) {
     const found = new Set((seqs.get(partition) ?? []).map(({ seq }) => seq));
     const last = appended.get(partition) ?? 0;
-    for (let seq = 1; seq <= last; seq += 1) if (!found.has(seq)) tell(`${partition} ${seq}: appended, not delivered`);
-    for (const seq of found) if (seq > last + 1) tell(`${partition} ${seq}: delivered, not appended`);
+    for (let seq = 1; seq <= last; seq += 1)
+      if (!found.has(seq)) report(`${partition} ${seq}: appended, not delivered`);
+    for (const seq of found) if (seq > last + 1) report(`${partition} ${seq}: delivered, not appended`);
   }
 }
 
-/** Each message that the streams held was delivered as they say, and nothing else. */
-function checkJournal(deliveries: readonly RawDelivery[], { outcomes, gaps }: RawJournal, tell: Tell): void {
-  for (const gap of gaps) tell(gap);
+/** Each message of the streams was delivered as they show, and no other. */
+function checkJournal(deliveries: readonly RawDelivery[], { outcomes, gaps }: RawJournal, report: Report): void {
+  for (const gap of gaps) report(gap);
   const found = new Map(deliveries.map((one) => [one.reference ?? one.id, one]));
   for (const [name, outcome] of outcomes) {
     const delivered = found.get(name);
-    if (delivered === undefined) tell(`message ${name}: appended (${outcome}), not delivered`);
-    else if (delivered.outcome !== outcome) tell(`message ${name}: ${outcome}, delivered as ${delivered.outcome}`);
+    if (delivered === undefined) report(`message ${name}: appended (${outcome}), not delivered`);
+    else if (delivered.outcome !== outcome) report(`message ${name}: ${outcome}, delivered as ${delivered.outcome}`);
   }
   for (const [name, one] of found) {
-    if (!outcomes.has(name)) tell(`message ${name} (${one.type}) at ${placeOf(one)}: delivered, not appended`);
+    if (!outcomes.has(name)) report(`message ${name} (${one.type}) at ${placeOf(one)}: delivered, not appended`);
   }
 }
 
-/** No message was appended twice. Answers the messages by tenant and id. */
-function checkMessages(deliveries: readonly RawDelivery[], tell: Tell): ReadonlyMap<string, RawDelivery> {
+/** No message was appended twice. Returns the messages by tenant and id. */
+function checkMessages(deliveries: readonly RawDelivery[], report: Report): ReadonlyMap<string, RawDelivery> {
   const byId = new Map<string, RawDelivery>();
   for (const one of deliveries) {
     const name = `${one.tenant} ${one.id}`;
     const first = byId.get(name);
-    if (first !== undefined) tell(`message ${one.id} (${one.type}) at ${placeOf(first)} and at ${placeOf(one)}`);
+    if (first !== undefined) report(`message ${one.id} (${one.type}) at ${placeOf(first)} and at ${placeOf(one)}`);
     else byId.set(name, one);
   }
   return byId;
 }
 
-/** Whether the trace goes on from another one. */
+/** Whether the trace continues another one. */
 function checkTrace(
   name: string,
   deliveries: readonly RawDelivery[],
   byId: ReadonlyMap<string, RawDelivery>,
-  tell: Tell,
+  report: Report,
 ): boolean {
   const roots = deliveries.filter(({ cause }) => cause === null);
   const isLinked = roots.length === 0;
-  if (roots.length > 1) tell(`trace ${name}: ${roots.length} roots, of ${roots.map(({ type }) => type).join(', ')}`);
+  if (roots.length > 1) report(`trace ${name}: ${roots.length} roots, of ${roots.map(({ type }) => type).join(', ')}`);
   for (const one of deliveries) {
     if (one.cause === null) continue;
     const cause = byId.get(`${one.tenant} ${one.cause}`);
     if (cause === undefined) {
-      tell(`trace ${name}: ${one.type} to ${one.to} is an orphan: its cause ${one.cause} is nowhere`);
+      report(`trace ${name}: ${one.type} to ${one.to} is an orphan: its cause ${one.cause} is nowhere`);
     } else if (cause.trace !== one.trace && nextOf(cause.trace) !== one.trace) {
-      tell(`trace ${name}: ${one.type} to ${one.to} has its cause in trace ${cause.trace}`);
-    } else if (!endsAtRoot(one, byId)) tell(`trace ${name}: ${one.type} to ${one.to} is in a circle of causes`);
+      report(`trace ${name}: ${one.type} to ${one.to} has its cause in trace ${cause.trace}`);
+    } else if (!endsAtRoot(one, byId)) report(`trace ${name}: ${one.type} to ${one.to} is in a circle of causes`);
   }
   return isLinked;
 }
 
-/** The trace that another one goes on in (docs/decisions/0041). */
+/** The trace that continues another one (docs/decisions/0041). */
 const nextOf = (trace: string): string => createHash('sha256').update(`${trace} goes on`).digest('hex').slice(0, 32);
 
 function endsAtRoot(from: RawDelivery, byId: ReadonlyMap<string, RawDelivery>): boolean {

@@ -30,12 +30,12 @@ describe('the check of the raw ledger', () => {
     checkTraces({ deliveries, appended: new Map([['default:0', last]]) }).broken.join('; ');
   const whole = [row(1), row(2), row(3)];
 
-  test('finds nothing in a whole trace, nor in rows that a crash wrote twice', () => {
+  test('finds no fault in a complete trace, nor in rows that were written twice after a crash', () => {
     assert.equal(brokenIn(whole), '');
     assert.equal(brokenIn([...whole, row(2)]), '');
   });
 
-  test('on Redis it compares with the streams', () => {
+  test('on Redis it compares the ledger with the streams', () => {
     const outcomes = new Map(whole.map(({ id, outcome }) => [id, outcome]));
     const journal = (deliveries: readonly RawDelivery[], gaps: readonly string[] = []): string =>
       checkTraces({ deliveries, journal: { outcomes, gaps } }).broken.join('; ');

@@ -18,7 +18,7 @@ export interface TraceRunOptions {
   readonly runs: number;
   readonly atATime: number;
   readonly seed: number;
-  /** Fewest and most runs that end in the life of a node which was not killed while it started. */
+  /** Minimum and maximum number of runs that end between two kills, unless the node was killed while it started. */
   readonly runsALife: readonly [number, number];
 }
 
@@ -35,14 +35,14 @@ export interface TraceRunOutcome {
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 
-/** Starts whose answer is thrown away, and how long the client waits before it does so. */
+/** Share of starts whose answer the client drops, and the time that it waits before. */
 const LOST_SHARE = 0.3;
 const LOST_MS = 12;
 const LOOK_MS = 150;
-/** Share of the nodes that are killed while they start, and how long after their start at most. */
+/** Share of the kills that come while the node starts, and their latest time after its start. */
 const STARTUP_SHARE = 0.2;
 const STARTUP_MS = 1_500;
-/** Longest time from the end of a life's last run to the kill: other runs are anywhere then. */
+/** Longest time from the end of the last run to the kill, so that other runs are anywhere in their work. */
 const KILL_AFTER_MS = 400;
 /** A run that has not ended after this long hangs. The slowest kind ends itself before: three panels of two minutes each. */
 const HANGS_MS = 600_000;
@@ -102,8 +102,8 @@ const AGENTS: readonly string[] = ['short', 'refined', 'hopeless', 'program', 'j
 const VERDICT = JSON.stringify({ score: 0.9, confidence: 0.9, reasoning: 'fine' });
 
 /**
- * Random runs of all kinds on one node that is killed again and again, by clients that lose answers; then the raw ledger
- * is compared with what was appended.
+ * Random runs of all kinds on one node that is killed repeatedly, with clients that lose answers; then the raw ledger
+ * is compared with the appended messages.
  */
 export async function runTraces(options: TraceRunOptions): Promise<TraceRunOutcome> {
   await using surroundings = await openSurroundings(options.store);
@@ -145,7 +145,7 @@ class TraceRun {
       return JSON.stringify(call.body).includes('JUDGE') ? { chunks: [VERDICT], delayMs: 5 } : modelTurn(call);
     });
     node.spawn();
-    // The first start has no killer that starts it again.
+    // The first start is not a restart by the killer.
     await node.url;
     await this.#deploy();
     const lanes = Promise.all(Array.from({ length: this.#options.atATime }, () => this.#lane()));
@@ -220,7 +220,7 @@ class TraceRun {
     return this.#end(`/v1/workflows/executions/${id}`);
   }
 
-  /** Begins a call and leaves before its answer, sometimes; the call with the same key comes again. */
+  /** Sometimes sends a call and disconnects before its answer; the call with the same key follows. */
   async #maybeLose(call: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     if (!this.#random.chance(LOST_SHARE)) return;
     this.#lost += 1;
@@ -240,7 +240,7 @@ class TraceRun {
     }
   }
 
-  /** kill -9 when some runs have ended, or while the node starts, until the work is done. */
+  /** Sends kill -9 when some runs have ended, or while the node starts, until the work is done. */
   async #killUntil(work: Promise<unknown>): Promise<number> {
     const { node } = this.#surroundings;
     let isOver = false;
@@ -259,7 +259,7 @@ class TraceRun {
     }
   }
 
-  /** Resolves when the node listens and some more runs have ended. */
+  /** Resolves when the node listens and a few more runs have ended. */
   async #someRuns(isOver: () => boolean): Promise<void> {
     const due = this.#done + this.#random.between(...this.#options.runsALife);
     await this.#surroundings.node.url;

@@ -6,8 +6,8 @@ export type TranscriptLine = readonly [name: string, content: Readonly<Record<st
 const TIMES = /_at$/;
 
 /**
- * What an execution did, comparable with another run of the same agent: ids, keys and times are taken out, and the
- * chunks of one iteration's output are put together, since where a text is cut into chunks says nothing.
+ * The events of an execution, comparable with another run of the same agent: without ids, keys and times, and with the
+ * chunks of one iteration's output joined, since the cuts between chunks are arbitrary.
  */
 export function transcriptOf(events: readonly SeenEvent[], key: string): TranscriptLine[] {
   const lines: [string, Record<string, unknown>][] = [];
@@ -30,7 +30,7 @@ export function transcriptOf(events: readonly SeenEvent[], key: string): Transcr
 
 type Expecting = 'execution_started' | 'iteration_started' | 'inside' | 'after a failure' | 'end';
 
-/** The grammar of events (W24). Answers what breaks it, or null. */
+/** The grammar of events (W24). Returns the violation, or null. */
 export function grammarFault(events: readonly SeenEvent[]): string | null {
   let expecting: Expecting = 'execution_started';
   let iteration = 0;

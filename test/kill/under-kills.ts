@@ -3,7 +3,7 @@ import type { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /**
- * Clients in lanes: each runs one kind after the other while nodes are killed. The first failure ends the rest, by `abort`.
+ * Runs clients in lanes: each runs one kind after the other while nodes are killed. The first failure aborts the rest.
  * Returns the runs, and the result of the killer.
  */
 export async function workUnderKills<Kind, Seen, Killed>(parts: {
@@ -42,13 +42,13 @@ export async function explained<T>(node: NodeProcess, seed: number, work: Promis
     return await work;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    // What a node that ended said last is read a moment later.
+    // The last output of a node that ended arrives a moment later.
     await pause(200);
     throw new Error(`seed ${seed}: ${text}\n${node.log.slice(-4_000)}`, { cause: error });
   }
 }
 
-/** The remaining entries when the time to wait is over; empty when there are none. */
+/** The entries that remain at the time limit; empty when there are none. */
 export async function untilEmpty(look: () => Promise<string[]>, timeoutMs: number): Promise<string[]> {
   const isEmpty = async () => (await look()).length === 0;
   await waitUntil('nothing to be left', isEmpty, timeoutMs).catch(() => {});

@@ -1,4 +1,4 @@
-import { killAgainAndAgain, USUAL_LIFE_MS } from '../kill/killer.ts';
+import { killRepeatedly, USUAL_LIFE_MS } from '../kill/killer.ts';
 import { SeededRandom } from '../kill/random.ts';
 import { RecoveryTimes } from '../kill/recovery.ts';
 import { type Left, leftAtLast, leftIn } from '../kill/remaining-records.ts';
@@ -75,7 +75,7 @@ async function killAll(
     atATime: options.atATime,
     kinds: agents,
     run: (agent) => clients.run(agent),
-    killer: () => killAgainAndAgain(node, plan, { random, recovery, running, abort }),
+    killer: () => killRepeatedly(node, plan, { random, recovery, running, abort }),
     abort,
   });
   const containers = await untilEmpty(async () => (podman === null ? [] : containersLeft(podman)), SWEEP_MS);

@@ -104,7 +104,7 @@ class WorkflowKills {
       atATime: this.#options.atATime,
       kinds: this.#cases,
       run: (of) => this.#run(of),
-      killer: () => this.#killAgainAndAgain(longestMs),
+      killer: () => this.#killRepeatedly(longestMs),
       abort: this.#abort,
     });
     const known = [...unkilled, ...runs].reduce((sum, { below }) => sum + 1 + below.length, 0);
@@ -168,7 +168,7 @@ class WorkflowKills {
     }
   }
 
-  async #killAgainAndAgain(longestMs: number): Promise<void> {
+  async #killRepeatedly(longestMs: number): Promise<void> {
     const { node } = this.#surroundings;
     while (this.#kills.length < this.#options.kills) {
       const early = this.#kills.length > 0 && this.#random.chance(STARTUP_SHARE);
