@@ -250,7 +250,7 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
       assert.equal(await jobs.get('other', id), null);
     });
 
-    test('a payload over 64 KiB is stored aside, one over 16 MiB refused', async () => {
+    test('a payload over 64 KiB is stored separately, one over 16 MiB refused', async () => {
       const to = fresh('counter');
       const text = 'ä'.repeat(300_000);
       assert.equal(await ask(to, 'Fill', { text }), text);

@@ -15,7 +15,7 @@ const REFUSED = 'cd /workspace; cat scratch/note; echo changed > shared/known ||
 
 type Step = readonly [call: object, sees: string | readonly string[]];
 
-/** The agent makes one call after another, as long as each result is the expected one, and then says `as expected`. */
+/** The agent makes one call after another while each result is the expected one, and then answers `as expected`. */
 const rulesOf = (task: string, ...steps: readonly Step[]): Rule[] => [
   ...steps.map(([call], at) => {
     const seen = at === 0 ? {} : { tool_contains: steps[at - 1]?.[1] };
@@ -38,7 +38,7 @@ const RULES = [
   { reply: 'something else' },
 ];
 
-/** A busy machine takes its time for the rounds of a run. */
+/** Limit for the rounds of a run on a busy machine. */
 const MOST_MS = 60_000;
 
 const VOLUMES = [
@@ -128,7 +128,7 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
     as(caller, 'POST', '/v1/executions', { agent_id: agent, input });
   const work = (volume: string): string => JSON.stringify({ volume, task: 'work' });
 
-  test('an ephemeral one of its size for each run, and a persistent one by the input, read-only to tools and commands', async () => {
+  test('an ephemeral volume of its size for each run, and a persistent one by the input, read-only to tools and commands', async () => {
     const started = await start('serviceForAlpha', 'worker', work(persistent));
     assert.equal(started.status, 200, started.text);
     const id = String(started.body.execution_id);
@@ -142,7 +142,7 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
     assert.ok(Math.abs(lastsMs - 2 * 3_600_000) < 60_000, String(lastsMs));
   });
 
-  test('a volume of another tenant is 404 at the start, as one that never was; nothing is made', async () => {
+  test('a volume of another tenant is 404 at the start like one that never existed, and no volume is made', async () => {
     const before = [...(await volumes()).keys()];
     const [others, none] = [await start('serviceForBeta', 'worker', work(persistent)), randomUUID()];
     const unknown = await start('serviceForAlpha', 'worker', work(none));
@@ -161,7 +161,7 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
     assert.deepEqual([...(await volumes()).keys()], before);
   });
 
-  test('a caller of the free tier may not name a persistent one', async () => {
+  test('a caller of the free tier may not name a persistent volume', async () => {
     const answer = await start('alphaUser', 'worker', work(persistent));
     assert.equal(answer.status, 403, answer.text);
     assert.match(answer.text, /spec\.volumes\[1\]\.source\.volume_id: volumes are for tier pro and above/);
@@ -191,7 +191,7 @@ describe('the volumes of an agent’s manifest are mounted in its executions', (
     assert.equal((await content(made.get(`${id}/shared/given`)?.id, 'note')).text, 'written by a tool');
   });
 
-  test('a deploy refuses a size that the node does not allow, with its place', async () => {
+  test('a deploy refuses a size that the node does not allow, and names its place in the manifest', async () => {
     const large = [{ ...VOLUMES[0], size_limit: '64Gi' }];
     const answer = await node.call('POST', '/v1/agents', {
       body: agentYaml('large', { volumes: large }),

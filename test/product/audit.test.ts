@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { ProductNode } from './product-node.ts';
 
 const CANARY = 'canary-7f3e-value';
-/** Least operations that each life of the node acknowledges. */
+/** Minimum number of operations that each process of the node acknowledges. */
 const EACH_LIFE = 4;
 
 const Entries = z.object({
@@ -37,7 +37,7 @@ const Chains = z.object({
   statements: z.array(z.string()),
 });
 
-/** What `svc audit export` writes, and what verification says about it. */
+/** The output of `svc audit export`, and the result of its verification. */
 async function verified(node: ProductNode) {
   const { tenant, chains, statements } = Chains.parse((await node.call('GET', '/v1/audit/chains')).body);
   const whole = [];
@@ -72,7 +72,7 @@ async function storeUntilGone(node: ProductNode, life: number): Promise<string[]
   };
   const workers = [1, 2, 3, 4].map(worker);
   await waitUntil('some are stored', () => acknowledged.length >= EACH_LIFE);
-  // The moment of the kill is what varies.
+  // The moment of the kill varies.
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 400));
   await node.process.kill();
   await Promise.all(workers);

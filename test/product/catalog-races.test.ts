@@ -9,9 +9,9 @@ import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts'
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-/** Who everybody is on a node without an identity provider. */
+/** Identity of all callers on a node without an identity provider. */
 const SUBJECT = 'local-operator';
-/** With fewer, one of the kinds of calls may succeed in none of its tries. */
+/** With fewer steps one of the kinds of calls may not succeed at all. */
 const CALLS_EACH = 40;
 const YAML = { 'content-type': 'application/yaml' };
 
@@ -108,7 +108,7 @@ describe('8 clients on 2 nodes over one Redis and one MongoDB-wire server', { sk
     assert.ok(events > 20, `${events} events`);
     for (const kind of ['deploy', 'delete', 'run', 'move', 'status'] as const) {
       const done = history.filter(({ call, answer }) => call.kind === kind && answer.kind === 'done');
-      assert.ok(done.length > 0, `no ${kind} was ever done`);
+      assert.ok(done.length > 0, `no ${kind} succeeded`);
     }
   });
 });

@@ -91,7 +91,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
       assert.equal(again.status, 200, again.text);
     });
 
-  test('a repeated start finds what it started although the agent was paused since', async () => {
+  test('a repeated start finds its first run although the agent was paused since', async () => {
     const headers = { 'idempotency-key': 'before-the-pause' };
     const first = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'quick' }, headers);
     await setStatus(`/v1/agents/${agent}`, 'paused');
@@ -100,7 +100,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
     assert.deepEqual([second.status, second.body.execution_id], [200, first.body.execution_id]);
   });
 
-  test('an agent with a running execution is deleted only by force, and the execution goes on', async () => {
+  test('an agent with a running execution is deleted only by force, and the execution continues', async () => {
     const busy = await node.deploy(agentYaml('busy'));
     const id = await node.run(busy, 'slow');
     const isListed = async (): Promise<boolean> => {
@@ -134,7 +134,7 @@ describe('agents and workflows that are paused, archived or in use', () => {
     assert.equal((await node.call('DELETE', '/v1/workflows/waits?force')).status, 200);
   });
 
-  test('an agent is deployed in a scope, listed by scope and status, promoted and demoted, with its log', async () => {
+  test('an agent is deployed in a scope, listed by scope and status, promoted and demoted, and its log has each change', async () => {
     const deployed = await node.call('POST', '/v1/agents?scope=user', { body: agentYaml('climber'), headers: YAML });
     const id = String(deployed.body.agent_id);
     const scopes = async (): Promise<unknown> => (await node.call('GET', `/v1/agents/${id}`)).body.scope;

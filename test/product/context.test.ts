@@ -8,7 +8,7 @@ import { AgentNode, members } from './agents/agent-node.ts';
 
 const HOST = '127.0.0.2';
 
-/** Prints its prompt, from the second time on. */
+/** Prints its prompt, from the second iteration on. */
 const SECOND = '#!/bin/sh\n[ "$SVC_ITERATION" = 1 ] && exit 1\nprintf %s "$1"\n';
 
 /** Files that a state before the agent makes. */
@@ -95,7 +95,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
       /^spec\.context\[0\] \(url\): DomainNotAllowed/,
     ],
   ] as const)
-    test(`${what} ends the run at once with ${code} and the entry`, async () => {
+    test(`${what} ends the run at once with ${code} and names the entry`, async () => {
       const agent = await setup.deploy('refused', { context: [entry()], security });
       const id = await setup.node.run(agent, 'go');
       const { status, iteration_count } = await setup.ended(id);
@@ -104,7 +104,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
       assert.match(String(failed.message), message);
     });
 
-  // It starts the node once more, and the pure tests say the same of the actor.
+  // It restarts the node, and the pure tests check the same of the actor.
   for (const title of sample({
     normal: [],
     long: ['a node that is killed while it reads reads again, and the run says meanwhile what it waits for'],

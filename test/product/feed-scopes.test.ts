@@ -14,7 +14,7 @@ async function keyWith(scopes: readonly string[]): Promise<string> {
   return String(body.key);
 }
 
-/** Status of the feed, which is left at once. */
+/** Status of the feed; the connection is closed at once. */
 async function feedStatus(key: string, query: string): Promise<number> {
   const left = new AbortController();
   const headers = { accept: 'text/event-stream', authorization: `Bearer ${key}` };

@@ -18,14 +18,17 @@ type Stream = ServerWritableStream<SealNodeEnvelope, ExecutionEvent>;
 
 const AT = '2026-01-01T00:00:00.000Z';
 
-/** A worker that someone else wrote, from the tables of document 1: it registers, and takes ForwardExecution. */
+/**
+ * A worker of another implementation, written from the tables of document 1: it registers, and accepts
+ * ForwardExecution.
+ */
 class Worker {
   readonly stranger: IndependentWorker;
   readonly runs: { readonly request: ForwardExecutionRequest; readonly tenant: string; readonly stream: Stream }[] = [];
   readonly #client: PageClient;
   readonly #server = new Server();
   #beating: NodeJS.Timeout | undefined;
-  /** Of its heartbeats: 1 is DRAINING. */
+  /** State in its heartbeats: 1 is DRAINING. */
   status = 0;
 
   constructor(nodeId: string, controller: string) {
@@ -53,12 +56,12 @@ class Worker {
     return this;
   }
 
-  /** The run that came last, or the next one. */
+  /** The last run that it received, or the next one. */
   run(at: number): Promise<Worker['runs'][number]> {
     return waitUntil(`run ${at} was forwarded`, () => this.runs[at]);
   }
 
-  /** Stops at once, without goodbye. */
+  /** Stops at once, without deregistration. */
   die(): void {
     clearInterval(this.#beating);
     this.#server.forceShutdown();
@@ -89,7 +92,9 @@ const ends = (output: string): ExecutionEvent['event'][] => [
   },
 ];
 
-describe('a worker of another implementation, registered and no member of the fleet', { timeout: 300_000 }, () => {
+describe('a worker of another implementation, which is registered but is not a member of the fleet', {
+  timeout: 300_000,
+}, () => {
   let node: ProductNode;
   let controller = '';
   const workers: Worker[] = [];
@@ -134,7 +139,7 @@ describe('a worker of another implementation, registered and no member of the fl
     assert.deepEqual(names, ['execution_started', 'iteration_started', 'iteration_completed', 'execution_completed']);
   });
 
-  test('gives its runs back when it dies; the state says why they wait, and the next worker does them', async () => {
+  test('its runs continue elsewhere when it dies; the state names the reason why they wait, and the next worker gets them', async () => {
     const worker = await joined('sailor-1', ['sea']);
     const id = await start('sailor', 'to the island');
     const run = await worker.run(0);
@@ -176,7 +181,7 @@ describe('a worker of another implementation, registered and no member of the fl
     assert.match(stdout, / yes$/m);
   });
 
-  test('that drains is named as that by RouteExecution', async () => {
+  test('is named as draining by RouteExecution when it drains', async () => {
     const worker = await joined('idle-1', ['eu']);
     worker.status = 1;
     await worker.stranger.heartbeat({ status: 1 });

@@ -9,18 +9,18 @@ import { waitUntil } from '../support/wait-until.ts';
 import { asObject } from '../support/workflow-examples-run.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
-/** Refined once: its first answer does not match. */
+/** Refined once: its first answer fails the check. */
 const REFINED = agentYaml('refined', {
   execution: { max_iterations: 3, validation: [{ type: 'regex', pattern: '^good' }] },
 });
 
-/** Its answer is judged by a panel of one, each time. */
+/** A panel of one judges each of its answers. */
 const JUDGE = agentYaml('judge');
 const JUDGED = agentYaml('judged', {
   execution: { max_iterations: 2, validation: [{ type: 'semantic', judge_agent: 'judge', criteria: 'a verdict' }] },
 });
 
-/** Reads a file by a tool, then answers. */
+/** Reads a file with a tool, then answers. */
 const WITH_TOOLS = agentYaml('with-tools', { tools: ['fs.list'] });
 
 describe('forks of executions', () => {
@@ -70,7 +70,7 @@ describe('forks of executions', () => {
     });
   }
 
-  /** Calls of the model that a fork behind this message makes: those whose answers, and judges, came later. */
+  /** Model calls of a fork at this message: those whose answers, and judges, came later. */
   const left = (types: readonly string[]): number =>
     types.filter((type) => type === 'ModelAnswered' || type === 'PanelWord').length;
 
@@ -104,13 +104,13 @@ describe('forks of executions', () => {
     ['judged', 'write'],
     ['with-tools', 'use a tool'],
   ] as const) {
-    test(`${name}: at each message it ends as the original did, and no answered question is asked again`, async () => {
+    test(`${name}: a fork at each message ends as the original did, and no answered question is asked again`, async () => {
       for (let round = 0; round < sample({ normal: 1, long: 17 }); round += 1)
         assert.ok((await forkAtEach(name, input)) >= 2);
     });
   }
 
-  test('its stream is whole, and its history replays', async () => {
+  test('the stream of a fork is complete, and its history replays', async () => {
     const id = await node.run(agents.get('refined') ?? '', 'write');
     await ended(id);
     const messages = await historyOf(id);
@@ -131,13 +131,13 @@ describe('forks of executions', () => {
     assert.deepEqual(endOf(await ended(String(again.body.id))), endOf(await ended(id)));
   });
 
-  test('a fork outlives its original, whose earlier messages are removed with it', async () => {
+  test('a fork works after its original was removed with its earlier messages', async () => {
     const id = await node.run(agents.get('with-tools') ?? '', `use a tool ${'for long '.repeat(4_000)}`);
     await ended(id);
     const answered = (await historyOf(id)).find(({ type }) => type === 'ModelAnswered');
     const state = await node.call('GET', `/v1/actors/execution/${id}/state?at=${answered?.id}`);
     const owner = ownerPart(`execution/svc-system/${id}`);
-    assert.match(state.text, new RegExp(`[0-9a-f]{64}\\.${owner}`), 'the state has a part of the conversation aside');
+    assert.match(state.text, new RegExp(`[0-9a-f]{64}\\.${owner}`), 'a part of the conversation is stored separately');
 
     const calls = models.calls.length;
     isSilent = true;
@@ -157,7 +157,7 @@ describe('forks of executions', () => {
     assert.match(JSON.stringify(models.calls.at(-1)?.body.messages), /use a tool for long/);
   });
 
-  test('a message that the actor did not get is refused by the field that names it', async () => {
+  test('a message that the actor did not get is refused, and the error names the field', async () => {
     const id = await node.run(agents.get('refined') ?? '', 'write');
     await ended(id);
     const [start] = await historyOf(id);

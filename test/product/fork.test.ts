@@ -11,7 +11,7 @@ import { normalise, WORKFLOW_EXAMPLES, type WorkflowExample } from '../support/w
 import { ExampleNode } from '../support/workflow-examples-node.ts';
 import { type Answer, asObject } from '../support/workflow-examples-run.ts';
 
-/** A line for each time that a command has run. */
+/** File with one line for each run of a command. */
 const witness = join(tmpdir(), `svc-fork-${process.pid}`);
 
 const step = (name: string, next: string | null): string => `
@@ -52,7 +52,7 @@ describe('a fork of a run', () => {
     });
   const lines = async (): Promise<string[]> => (await readFile(witness, 'utf8')).trim().split('\n');
 
-  /** Messages of a run that has ended, in their order, up to the one that ended it. */
+  /** Messages of a run that has ended, in their order, up to the last one. */
   async function messagesOf(kind: string, id: string): Promise<{ id: string; type: string }[]> {
     const look = async (): Promise<{ id: string; type: string }[] | null> => {
       const { body } = await node.client.call('GET', `/v1/actors/${kind}/${id}/history?limit=200`);
@@ -90,7 +90,7 @@ describe('a fork of a run', () => {
     return forks;
   }
 
-  test('at each message of workflows with children, agents and judges it ends as the original did', async () => {
+  test('a fork at each message of workflows with children, agents and judges ends as the original did', async () => {
     const names = sample({ normal: ['parent-with-children'], long: ['parent-with-children', 'refine-with-judges'] });
     for (let round = 0; round < sample({ normal: 1, long: 25 }); round += 1) {
       for (const name of names) {
@@ -178,7 +178,7 @@ describe('a fork of a run', () => {
     });
   });
 
-  test('it refuses what does not fit, naming the field', async () => {
+  test('an invalid fork is refused, and the error names the field', async () => {
     const id = await node.client.start('forked', { by: 'run' });
     await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
     const messages = await messagesOf('workflow', id);
@@ -203,7 +203,7 @@ describe('a fork of a run', () => {
     assert.deepEqual([unknown.status, unknown.body.message], [404, 'run not found']);
   });
 
-  test('it takes a manifest as long as a deploy takes it', async () => {
+  test('it accepts a manifest as long as a deploy does', async () => {
     const id = await node.client.start('forked', { by: 'run' });
     await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
     const [start] = await messagesOf('workflow', id);
@@ -213,7 +213,7 @@ describe('a fork of a run', () => {
     assert.equal((await node.client.end(String(taken.body.id))).workflow_version, '3.0.0');
   });
 
-  test('svc fork starts one from a run, and one from each run that a filter finds, under keys of one key', async () => {
+  test('svc fork starts a fork of a run, and one of each run that a filter finds, with keys derived from one key', async () => {
     const id = await node.client.start('forked', { by: 'run' });
     await node.client.end(id, [{ verdict: 'approve', text: 'yes' }]);
     await messagesOf('workflow', id);
@@ -253,7 +253,7 @@ describe('a fork of a run', () => {
     }
     for (const one of forks)
       assert.equal((await node.client.end(one, [{ verdict: 'approve', text: 'yes' }])).status, 'completed');
-    // Lists follow commits.
+    // Lists are updated after the commit.
     const found = await waitUntil('all of them are listed', async () => {
       const { body } = await node.client.call('GET', '/v1/runs?name=forked&limit=1000');
       const listed = (Array.isArray(body.runs) ? body.runs : []).map(asObject);

@@ -8,7 +8,7 @@ import { agentYaml, ProductNode } from './product-node.ts';
 
 const STREAMS = sample({ normal: 200, long: 2_000 });
 const STARTS = sample({ normal: 80, long: 500 });
-/** What one idle stream may cost beside its sockets' buffers, with room for the collector to be late. */
+/** Memory of one idle stream beside its sockets' buffers, with a margin for a late garbage collector. */
 const MOST_MB_FOR_STREAMS = 200;
 
 /** Events of a raw SSE connection. */
@@ -33,7 +33,7 @@ class RawStream {
     return [...this.#text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
   }
 
-  /** The last event has come; 204 where it had come before. */
+  /** Resolves when the last event has come; 204 means that it had come before. */
   get ended(): boolean {
     return /"execution_(completed|failed)":|^HTTP\/1\.1 204 /.test(this.#text);
   }
@@ -62,8 +62,8 @@ describe('clients of one node', () => {
   });
   after(() => node[Symbol.asyncDispose]());
 
-  describe('clients in numbers', () => {
-    test(`${STREAMS} idle event streams cost a bounded memory, all receive the end, and others are served`, async () => {
+  describe('many clients at once', () => {
+    test(`${STREAMS} idle event streams need a bounded memory, all receive the end, and other clients are served`, async () => {
       const agent = await node.deploy(agentYaml('idle'));
       const execution = await node.run(agent, 'sleepy');
       const { pid } = node.process;
@@ -110,7 +110,7 @@ describe('clients of one node', () => {
       for (const stream of [...read, ...unread]) stream.socket.destroy();
     });
 
-    test('hundreds of starts at once are each started once or refused clearly', async () => {
+    test('each of hundreds of concurrent starts is started once or refused clearly', async () => {
       const agent = await node.deploy(agentYaml('many'));
       const startedAt = performance.now();
       const answers = await Promise.all(
@@ -126,19 +126,19 @@ describe('clients of one node', () => {
       assert.ok(ids.length > 0);
       await allEnded(node, ids);
       console.log(`${ids.length} of ${STARTS} starts answered in ${took} ms, all ended`);
-      // Lists follow commits.
+      // Lists are updated after the commit.
       const listed = await waitUntil('all of them are listed', async () => {
         const { body } = await node.call('GET', `/v1/executions?limit=1000&agent_id=${agent}`);
         return Array.isArray(body.executions) && body.executions.length >= ids.length && body.executions;
       });
-      assert.equal(listed.length, ids.length, 'none was started that was refused');
+      assert.equal(listed.length, ids.length, 'no refused start was started');
     });
   });
 
-  describe('a node that goes while it is used', () => {
-    test('kill -9 with streams open: each resumes by its last id, without a gap or a repeat', async () => {
+  describe('a node that ends while it is used', () => {
+    test('kill -9 with open streams: each resumes after its last id, without a gap or a repeat', async () => {
       const agent = await node.deploy(agentYaml('steady'));
-      // At once: on a busy machine the first would have ended before the last has begun.
+      // At the same time: on a busy machine the first would have ended before the last has begun.
       const executions = await Promise.all(
         Array.from({ length: 10 }, (_, at) => node.run(agent, at === 9 ? 'slow' : 'steady')),
       );
@@ -157,7 +157,7 @@ describe('clients of one node', () => {
       await allEnded(node, executions);
     });
 
-    test('SIGTERM ends streams in order, exits 0, and the executions go on after a start', async () => {
+    test('SIGTERM ends streams in order, the exit code is 0, and the executions continue after a start', async () => {
       const agent = await node.deploy(agentYaml('slow'));
       const executions: string[] = [];
       for (let at = 0; at < 5; at += 1) executions.push(await node.run(agent, 'steady'));

@@ -7,10 +7,10 @@ import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
 const YAML = { 'content-type': 'application/yaml' };
 const REFUSED_WITHIN_MS = 5_000;
-/** Too long for a message: kept aside as a file. */
+/** Too long for a message, so it is stored separately as a file. */
 const LONG_INPUT = 'x'.repeat(200_000);
 
-/** What a client is told while nothing can be written. */
+/** Answers to a client while nothing can be written. */
 function assertClear(answer: Answer): void {
   assert.equal(answer.status, 503, answer.text);
   assert.equal(answer.body.error, 'unavailable', answer.text);
@@ -29,13 +29,13 @@ async function fullAndFree(disk: SmallDisk): Promise<void> {
   const before = await node.run(agent, 'steady');
   await disk.fill(pid);
   const start = (input: string) => node.json('POST', '/v1/executions', { agent_id: agent, input });
-  // What has room in files that are there already may still be kept.
+  // A write that fits into existing files may still succeed.
   const refused = await waitUntil('a start is refused', async () => {
     const answer = await start(LONG_INPUT);
     return answer.status !== 200 && answer;
   });
   assertClear(refused);
-  // A start writes a message: what has room in the file as it is may be taken, all else is refused soon.
+  // A start writes a message: it may be accepted while it fits into the present file; all later ones are refused soon.
   let longestMs = 0;
   const noRoom = await waitUntil('a start with a short input is refused', async () => {
     const began = performance.now();
@@ -59,10 +59,10 @@ async function fullAndFree(disk: SmallDisk): Promise<void> {
   assert.equal(notReady.status, 503);
   assert.match(String(notReady.body.message), /^nothing can be stored, so starts and deploys are refused: /);
   assert.equal((await node.call('GET', '/health')).status, 200);
-  assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'what was kept is read');
+  assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'stored data can be read');
   assert.equal((await node.call('GET', `/v1/executions/${before}`)).status, 200);
 
-  assert.equal((await node.call('GET', '/health/ready')).status, 503, 'as long as there is no room');
+  assert.equal((await node.call('GET', '/health/ready')).status, 503, 'while the disk is full');
   const startedAt = performance.now();
   await disk.free(pid);
   // Without a call that writes.
@@ -92,7 +92,7 @@ for (const [what, open] of [
   ['a full file system', smallFileSystem],
   ['a limit on the size of files', limitedFiles],
 ] as const) {
-  test(`${what} gives clear errors, the node stays up and goes on when there is room`, async (context) => {
+  test(`${what} gives clear errors, the node stays up and continues when there is space`, async (context) => {
     const disk = await open();
     if (disk === null) return context.diagnostic(`${what} cannot be made by this user`);
     await using _held = disk;
@@ -101,5 +101,5 @@ for (const [what, open] of [
   });
 }
 
-// Only root may mount; a limit on files needs prlimit. Either of the two shows it.
-test('a disk could be made full on this machine', () => assert.ok(shown > 0, 'neither mount nor prlimit works here'));
+// Only root may mount; a limit on files needs prlimit. Either of them is enough.
+test('this machine can make a full disk', () => assert.ok(shown > 0, 'neither mount nor prlimit works here'));

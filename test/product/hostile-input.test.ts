@@ -13,7 +13,7 @@ const head = (type: string, extra: string): string =>
 
 const valid = { agent_id: UNKNOWN, input: 'x' };
 
-/** Fields of the body of POST /v1/executions and what they are not. */
+/** Fields of the body of POST /v1/executions, with values of wrong types. */
 const WRONG_TYPES: readonly (readonly [field: string, values: readonly unknown[]])[] = [
   ['agent_id', [1, null, true, [], {}, '', 'x', `${UNKNOWN}0`, ` ${UNKNOWN}`]],
   ['input', [1, null, false, [], {}]],
@@ -52,14 +52,14 @@ const MANIFESTS: readonly (readonly [title: string, yaml: string, expected: RegE
   ],
 ];
 
-describe('what no client should send', () => {
+describe('invalid requests', () => {
   let node: ProductNode;
   before(async () => {
     node = await ProductNode.start();
   });
   after(() => node[Symbol.asyncDispose]());
 
-  /** Writes bytes to a bare socket and reads what comes until it is closed or an answer is whole. */
+  /** Writes bytes to a raw socket and reads until it is closed or an answer is complete. */
   async function exchange(parts: readonly (string | Uint8Array)[]): Promise<{ status: number; text: string }> {
     const socket = connect(node.port, '127.0.0.1').on('error', () => {});
     let text = '';
@@ -84,7 +84,7 @@ describe('what no client should send', () => {
   const post = (body: string | Uint8Array): Promise<Answer> =>
     node.call('POST', '/v1/executions', { body, headers: JSON_TYPE });
 
-  test('20 MB are 413, announced or not, before they are read', async () => {
+  test('a request of 20 MB is 413, with or without a length, before it is read', async () => {
     const big = Buffer.alloc(20_000_000, 'x');
     assert.equal((await exchange([head('application/json', `Content-Length: ${big.length}`)])).status, 413);
     const chunked = [head('application/json', 'Transfer-Encoding: chunked'), `${big.length.toString(16)}\r\n`, big];
@@ -92,7 +92,7 @@ describe('what no client should send', () => {
     await goesOn();
   });
 
-  test('an input just under the limit is taken, one above it is 413 and names the limit', async () => {
+  test('a request just under the limit is accepted, one above it is 413 and names the limit', async () => {
     const id = await node.deploy(agentYaml('big'));
     const tooLong = await node.json('POST', '/v1/executions', { agent_id: id, input: 'y'.repeat(1_048_577) });
     assert.deepEqual([tooLong.status, /the limit is 1048576/.test(tooLong.text)], [413, true], tooLong.text);
@@ -104,7 +104,7 @@ describe('what no client should send', () => {
     assert.equal(ended.status, 'completed', JSON.stringify(ended).slice(0, 500));
   });
 
-  test('broken UTF-8, broken and deep JSON are 400 and say so', async () => {
+  test('broken UTF-8, broken JSON and deep JSON are 400 with the reason', async () => {
     const cases: readonly (readonly [string | Uint8Array, RegExp])[] = [
       [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /UTF-8/],
       ['{"agent_id":', /not valid JSON/],
@@ -146,7 +146,7 @@ describe('what no client should send', () => {
     }
   });
 
-  test('a manifest that is no manifest is 422 and says where, however it was made', async () => {
+  test('an invalid manifest is 422 with the place of the error, in any format', async () => {
     for (const [title, yaml, expected] of MANIFESTS) {
       const startedAt = performance.now();
       const answer = await node.call('POST', '/v1/agents', { body: yaml, headers: YAML });
@@ -160,7 +160,7 @@ describe('what no client should send', () => {
     await goesOn();
   });
 
-  test('a connection cut in mid-body starts nothing', async () => {
+  test('a connection that is cut in mid-body starts nothing', async () => {
     const id = await node.deploy(agentYaml('cut'));
     const body = JSON.stringify({ agent_id: id, input: 'cut' });
     const sockets: Socket[] = [];
@@ -177,7 +177,7 @@ describe('what no client should send', () => {
     assert.deepEqual(listed.body, { executions: [] });
   });
 
-  test('a client that sends letter by letter is cut off with 408 while others are served', async () => {
+  test('a client that sends byte by byte is disconnected with 408 while others are served', async () => {
     const startedAt = performance.now();
     const slow = Array.from({ length: 100 }, () => {
       const socket = connect(node.port, '127.0.0.1').on('error', () => {});

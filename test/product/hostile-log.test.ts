@@ -11,12 +11,12 @@ import { waitUntil } from '../support/wait-until.ts';
 import { ProductNode } from './product-node.ts';
 
 const DEBUG = { observability: { logging: { level: 'debug' } } };
-/** A node whose only thread waits for its log answers nothing for seconds. */
+/** A node whose only thread waits for its log would answer nothing for seconds. */
 const SOON_MS = 5_000;
 const MAIN = new URL('../../main.ts', import.meta.url).pathname;
 const SVC = new URL('../../cli/svc.ts', import.meta.url).pathname;
 
-/** Each is a line of the log, at level debug. */
+/** Each call is a line of the log, at level debug. */
 async function refused(node: { readonly url: string }, times: number): Promise<number> {
   let longest = 0;
   for (let n = 0; n < times; n += 1) {
@@ -27,12 +27,12 @@ async function refused(node: { readonly url: string }, times: number): Promise<n
   return longest;
 }
 
-/** Of all lines that tell of dropped ones. */
+/** Sum of the counts in all lines about dropped lines. */
 const droppedIn = (log: string): number =>
   [...log.matchAll(/"dropped_lines":(\d+)/g)].reduce((sum, [, lines]) => sum + Number(lines), 0);
 
 describe('the log of a node', { timeout: 300_000 }, () => {
-  test('on a full disk: lines are dropped and counted, the node answers and stays up, and says the count when there is room', async (context) => {
+  test('on a full disk: lines are dropped and counted, the node answers and stays up, and logs the count when there is space', async (context) => {
     const disk = await smallFileSystem();
     if (disk === null) return context.skip('no file system may be mounted');
     await using held = disk;
@@ -44,7 +44,7 @@ describe('the log of a node', { timeout: 300_000 }, () => {
     await refused(node, 5);
     await waitUntil('the log has lines', () => readFileSync(file, 'utf8').includes('request refused'));
     await held.fill(pid);
-    // What has room in the last page of the file is still kept.
+    // Lines that fit into the last page of the file are still written.
     const longest = await refused(node, 60);
     assert.ok(longest < SOON_MS, `an answer took ${Math.round(longest)} ms`);
     await held.free(pid);
@@ -57,7 +57,7 @@ describe('the log of a node', { timeout: 300_000 }, () => {
     assert.equal(node.process.exitCode, 0);
   });
 
-  test('into a pipe that is not read, or whose reader is gone: the node answers, stays up and stops in order', async () => {
+  test('a pipe that is not read, or whose reader is gone: the node answers, stays up and stops in order', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-pipe-'));
     const ports = ['http', 'grpc', 'internal', 'internal-grpc'].flatMap((name) => [`--${name}-port`, '0']);
     const config = join(import.meta.dirname, '..', 'support', 'debug-log.yaml');
@@ -70,7 +70,7 @@ describe('the log of a node', { timeout: 300_000 }, () => {
         output += chunk.toString();
       });
       const url = await waitUntil('the node listens', () => /^REST\s+(\S+)/m.exec(output)?.[1], 60_000);
-      // Far more than the system keeps of a pipe.
+      // Far more than the buffer of a pipe.
       const longest = await refused({ url }, 1_500);
       assert.ok(longest < SOON_MS, `an answer took ${Math.round(longest)} ms`);
       child.stdout.destroy();
@@ -90,7 +90,7 @@ describe('the log of a node', { timeout: 300_000 }, () => {
     ['node main.ts', [MAIN]],
     ['svc start', [SVC, 'start']],
   ] as const) {
-    test(`into a pipe whose reader leaves during the start: the node goes on (${name})`, async () => {
+    test(`a pipe whose reader exits during the start: the node continues (${name})`, async () => {
       const directory = await mkdtemp(join(tmpdir(), 'svc-unread-'));
       const ports = ['grpc', 'internal', 'internal-grpc'].flatMap((port) => [`--${port}-port`, '0']);
       const { freePort } = await import('../support/free-port.ts');
@@ -105,7 +105,7 @@ describe('the log of a node', { timeout: 300_000 }, () => {
             () => false,
           );
         await waitUntil('the node answers', health, 60_000);
-        // Its first lines come behind that.
+        // The first lines of the node come after that.
         const started = performance.now();
         await waitUntil('it has had time to write them', () => performance.now() - started > 500);
         assert.deepEqual([await health(), child.exitCode], [true, null]);
@@ -119,7 +119,7 @@ describe('the log of a node', { timeout: 300_000 }, () => {
     });
   }
 
-  test('onto a device that is full from the start: the node starts and stops all the same', async (context) => {
+  test('a device that is full from the start: the node starts and stops nevertheless', async (context) => {
     if (!existsSync('/dev/full')) return context.skip('there is no /dev/full');
     const directory = await mkdtemp(join(tmpdir(), 'svc-full-'));
     const full = openSync('/dev/full', 'w');

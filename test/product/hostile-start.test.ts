@@ -17,15 +17,15 @@ import { smallFileSystem } from '../support/small-disk.ts';
 import { ProductNode } from './product-node.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
-/** A node that cannot start says so at once. What hangs is cut off and fails. */
+/** A node that cannot start fails at once; a start that hangs is ended and fails the test. */
 const MOST_MS = 60_000;
-/** One start in so many is a process of its own too, which takes most of a second of processor time. */
+/** One of this many starts runs in a separate process too, which takes most of a second of processor time. */
 const PROCESS_EVERY = sample({ normal: 40, long: 1 });
 const FREE_PORTS = ['--http-port', '0', '--grpc-port', '0'];
 
 const head = 'apiVersion: svc.dev/v1\nkind: NodeConfig\n';
 
-/** Wrong files, and what the start says: the key, the line and what was expected. */
+/** Wrong files, with the expected error: the key, the line and the expected value. */
 const FILES: readonly (readonly [title: string, file: string | Uint8Array, expected: RegExp])[] = [
   ['an unknown key', `${head}spec: { netwrok: {} }\n`, /spec\S*\W+\(line 3\): .*netwrok/],
   ['a deep unknown key', `${head}spec:\n  network:\n    prot: 1\n`, /spec\.network\S*\W+\(line 5\): .*prot/],
@@ -100,7 +100,7 @@ const FLAGS: readonly (readonly [args: readonly string[], expected: RegExp])[] =
   [['--config', '.'], /configuration file \. cannot be read \(EISDIR\)/],
 ];
 
-describe('a start that cannot be', () => {
+describe('a node that cannot start', () => {
   let directory = '';
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-start-'));
@@ -120,11 +120,11 @@ describe('a start that cannot be', () => {
     clearTimeout(cut);
     assert.equal(signal, null, `${title}: it ran for ${MOST_MS} ms: ${stderr}`);
     assert.equal(code, 1, stderr);
-    assert.doesNotMatch(stderr, /^\s+at /m, 'no stack');
+    assert.doesNotMatch(stderr, /^\s+at /m, 'no stack trace');
     return { stderr, ms: performance.now() - startedAt };
   }
 
-  /** What each start says: in this process, which has loaded the product, and some in processes of their own. */
+  /** The error of each start: in this process, which has loaded the product, and of some in separate processes. */
   async function says(args: readonly string[], expected: RegExp, at: number, title: string): Promise<void> {
     const start = async () => startNode({ flags: readFlags(args), env: {} });
     await assert.rejects(start, (error) => error instanceof SvcError && expected.test(error.message), title);
@@ -143,7 +143,7 @@ describe('a start that cannot be', () => {
     for (const [at, [args, expected]] of FLAGS.entries()) await says(args, expected, at, args.join(' '));
   });
 
-  test('says why a data directory cannot be used, also where none can be made', async () => {
+  test('says why a data directory cannot be used, also where none can be created', async () => {
     await writeFile(join(directory, 'file'), '');
     const places = [
       ['/proc/nope', /data directory \/proc\/nope: it cannot be created there \(ENOENT\); choose another with --data/],
@@ -162,7 +162,7 @@ describe('a start that cannot be', () => {
     }
   });
 
-  test('says that the disk is full, where data is there and where none is', async (context) => {
+  test('says that the disk is full, with and without data', async (context) => {
     const disk = await smallFileSystem();
     if (disk === null) return context.skip('no file system may be mounted');
     await using held = disk;
@@ -179,7 +179,7 @@ describe('a start that cannot be', () => {
     }
   });
 
-  test('says which port is in use, and leaves the data directory free', async () => {
+  test('says which port is in use, and does not lock the data directory', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await once(holder, 'listening');
     const address = holder.address();
@@ -192,7 +192,7 @@ describe('a start that cannot be', () => {
     await new Promise((resolve) => holder.close(resolve));
   });
 
-  test('refuses a data directory that another node has; the first goes on', async () => {
+  test('refuses the data directory of another node, which keeps running', async () => {
     await using first = await ProductNode.start();
     const data = join(first.directory, 'data');
     const { stderr } = await refused(['--data', data, ...FREE_PORTS]);

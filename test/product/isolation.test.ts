@@ -10,7 +10,7 @@ import { agentYaml } from './product-node.ts';
 import { CALLERS, type CallerName } from './realms.ts';
 import { Tenancy } from './tenancy.ts';
 
-/** Says all it sees; the first of two stays until it is let go, so that both run at a time. */
+/** Prints all it sees; the first of two waits until it is released, so that both run at the same time. */
 const PROGRAM = `#!/bin/sh
 echo "$SVC_EXECUTION_ID" > mine.txt
 env
@@ -94,18 +94,18 @@ describe('two executions of program agents', await needsSandbox(), () => {
     ] as const) {
       assert.equal(status, 'completed', events);
       assert.match(output, /FILES \.tmp mine\.txt +TMP *$/m, 'nothing but its own files');
-      // Where the node may give a program a view of its own, its directory is /workspace there.
+      // Where the node may give a program a mount namespace, its directory is /workspace there.
       assert.match(output, new RegExp(`^WHERE (/workspace|.*/${id})$`, 'm'));
       assert.match(output, new RegExp(`^SVC_EXECUTION_ID=${id}$`, 'm'));
       for (const other of [first, second, third].filter((one) => one !== id)) {
         assert.ok(!events.includes(other), 'nothing of another execution');
       }
-      for (const secret of Object.values(SECRETS)) assert.ok(!events.includes(secret), 'a secret is not told');
+      for (const secret of Object.values(SECRETS)) assert.ok(!events.includes(secret), 'a secret is not shown');
     }
     assert.match(seen.beta.output, new RegExp(`HASH ${sha256(SECRETS.beta)}`));
     assert.match(seen.alpha.output, new RegExp(`HASH ${sha256(SECRETS.alpha)}`));
     const names = [...seen.beta.output.matchAll(/^([A-Za-z_0-9]+)=/gm)].map(([, name]) => name);
-    // The trace context is that of the run itself.
+    // The trace context is that of the run.
     const expected =
       /^(PATH|LANG|HOME|TMPDIR|KEY|PAGER|GIT_[A-Z_0-9]+|PWD|OLDPWD|SHLVL|_|SVC_[A-Z_]+|TRACEPARENT|TRACESTATE)$/;
     assert.deepEqual(

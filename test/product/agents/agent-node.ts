@@ -12,13 +12,15 @@ export const listOf = (value: unknown): readonly Members[] => (Array.isArray(val
 
 export interface AgentNodeOptions {
   readonly rules: readonly object[];
-  /** Below `spec.runtime`; told where the programs are. */
+  /** Settings below `spec.runtime`, given the directory of the programs. */
   readonly runtime?: (directory: string) => Members;
-  /** Below `spec`. */
+  /** Settings below `spec`. */
   readonly spec?: Members;
   /** False: the node has no container engine. Else settings below `spec.runtime.containers`. */
   readonly containers?: Members | false;
-  /** Bootstraps of agents' own, by name: `advanced.bootstrap_path`, or `script` of `spec.runtime.bootstrap_script`. */
+  /**
+   * Bootstraps that agents bring, by name: `advanced.bootstrap_path`, or `script` of `spec.runtime.bootstrap_script`.
+   */
   readonly programs?: Readonly<Record<string, string>>;
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -26,7 +28,7 @@ export interface AgentNodeOptions {
 const TENANT = 'svc-system';
 const ENDED_WITHIN_MS = 60_000;
 
-/** The node as a user starts it, with a scripted model and, where it is wished, a Podman of its own. */
+/** The node as a user starts it, with a scripted model and, on request, a Podman of its own. */
 export class AgentNode implements AsyncDisposable {
   readonly node: ProductNode;
   readonly #podman: TestPodman | null;
@@ -70,14 +72,14 @@ export class AgentNode implements AsyncDisposable {
     return this.node.deploy(agentYaml(name, spec));
   }
 
-  /** What a program or bootstrap has written into the workspace of its execution, once it is there. */
+  /** File that a program or bootstrap has written into the workspace of its execution, once it is there. */
   written(executionId: string, name: string): Promise<string> {
     const path = join(this.data, 'volumes', TENANT, executionId, name);
     const read = () => readFile(path, 'utf8').catch(() => null);
     return waitUntil(`${name} of ${executionId}`, read, ENDED_WITHIN_MS);
   }
 
-  /** Waits for its end; answers the status as a caller reads it. */
+  /** Waits for its end; returns the status as a caller reads it. */
   ended(executionId: string): Promise<Members> {
     return waitUntil(
       `the end of ${executionId}`,
@@ -97,7 +99,7 @@ export class AgentNode implements AsyncDisposable {
     return data.filter((lines) => lines.length > 0).map((lines) => members(JSON.parse(lines.join('\n'))));
   }
 
-  /** All that a running execution has said so far. */
+  /** Everything that a running execution has streamed so far. */
   async said(executionId: string): Promise<string> {
     return (await this.node.call('GET', `/v1/executions/${executionId}/events?limit=200`)).text;
   }
@@ -119,7 +121,7 @@ export class AgentNode implements AsyncDisposable {
     return Object.fromEntries([...files].toSorted(([one], [other]) => (one < other ? -1 : 1)));
   }
 
-  /** Path and content of all that the node has kept, but the volumes, where agents write what they like. */
+  /** Path and content of every file that the node has stored, except the volumes, whose content agents choose. */
   async kept(): Promise<readonly (readonly [path: string, content: string])[]> {
     const kept: (readonly [path: string, content: string])[] = [];
     for await (const [path, content] of liveFiles(this.data)) {

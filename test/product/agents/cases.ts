@@ -1,17 +1,17 @@
 import type { Rule } from '../../support/node-config.ts';
 import type { Members } from './agent-node.ts';
 
-/** One agent: what its model says by rounds, and its manifest beside the isolation. */
+/** One agent: the answers of its model by round, and its manifest except the isolation. */
 export interface AgentCase {
   readonly name: string;
-  /** In its order; a rule of this agent alone. */
+  /** Rules of this agent alone, in their order. */
   readonly rules: readonly Rule[];
   readonly spec?: Members;
   /** Status in the end; default `completed`. */
   readonly status?: 'completed' | 'failed' | 'cancelled';
-  /** Cancelled when this has been streamed, and this file is in the workspace. */
+  /** It is cancelled when this text has been streamed, and this file is in the workspace. */
   readonly cancelAt?: { readonly output: string; readonly file?: string };
-  /** What an event or a record must show: the case is about it. */
+  /** An event or a record that must be there, since the case is about it. */
   readonly shows?: RegExp;
 }
 
@@ -24,7 +24,7 @@ const ask = (round: number, text: string, ...given: readonly Call[]): Rule => ({
   match: { round },
   reply: { text, tool_calls: calls(...given) },
 });
-/** Whatever a tool has said is told apart by the model: what is not expected is the last rule. */
+/** The model reads the result of each tool: an unexpected one meets the last rule. */
 const heard = (tool_contains: string | readonly string[], reply: unknown = 'as expected'): Rule => ({
   match: { tool_contains },
   reply,
@@ -219,7 +219,7 @@ export const CASES: readonly AgentCase[] = [
       { match: { iteration: 2 }, reply: 'quick' },
       { reply: { text: 'slow', chunks: ['a', 'b'], delay_ms: 30_000 } },
     ],
-    // The second iteration has a container to start within it, on a machine that does other work.
+    // The second iteration must start a container within its time, on a machine with other work.
     spec: { execution: { max_iterations: 2, iteration_timeout: '9s' } },
     shows: /iteration_timed_out/,
   },

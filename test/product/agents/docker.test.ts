@@ -23,7 +23,9 @@ const RULES = [
   { reply: 'plain answer' },
 ];
 const BOOTSTRAP = 'effects/agents/bootstrap/bootstrap.sh';
-/** A node's bootstrap that an operator has changed: it says so, and talks HTTP although it has a mailbox. */
+/**
+ * A bootstrap of the node that an operator has changed: it identifies itself, and uses HTTP although it has a mailbox.
+ */
 const MARK = '#!/bin/sh\necho "$SVC_ITERATION" >> /workspace/replaced\nSVC_MAILBOX=/nowhere\n';
 
 /** Values of the node that no agent may see. */
@@ -35,7 +37,7 @@ const tokens: string[] = [];
 describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
   let setup: AgentNode;
   let gateway = '';
-  // What an operator puts in front of the internal address, for containers with a network: that address itself is loopback's.
+  // A proxy in front of the internal address, for containers with a network, since that address is on loopback.
   const front = createServer((inside) => {
     const { port } = new URL(internal);
     const outside = connect(Number(port), '127.0.0.1');
@@ -46,7 +48,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
   before(async () => {
     const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
     const own = all.find(({ family, address }) => family === 'IPv4' && !address.startsWith('127.'));
-    assert.ok(own !== undefined, 'this machine has an address beside loopback');
+    assert.ok(own !== undefined, 'this machine has another address than loopback');
     await new Promise<void>((done) => front.listen(0, own.address, done));
     const address = front.address();
     gateway = `http://${own.address}:${typeof address === 'object' ? address?.port : ''}`;
@@ -78,7 +80,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     });
   const release = (id: string, said = 'let go') => writtenWhole(join(setup.data, 'volumes/svc-system', id, 'go'), said);
 
-  test('a bootstrap of its image is run with the environment that is promised, and nothing of the node’s', async () => {
+  test('the bootstrap of an image runs with the documented environment, and with nothing of the node’s', async () => {
     const agent = await deploy('environment', {
       task: { instruction: 'Be brief.', prompt_template: 'Asked: {{input}}' },
       env: { COLOUR: 'red' },
@@ -97,7 +99,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
       ...{ SVC_SEAL_ENABLED: 'true', SVC_SEAL_GATEWAY_URL: gateway, COLOUR: 'red' },
     });
     const others = Object.keys(rest).filter((name) => !(name in told));
-    // The trace context is that of the run itself.
+    // The trace context is that of the run.
     const ofImage = [
       'TRACEPARENT',
       'HOME',
@@ -125,7 +127,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     assert.ok(!(await setup.said(id)).includes(orchestrator.slice(gateway.length + 40)));
   });
 
-  test('attests with its container, named whole or as its host name, and its signed commands run inside it', async () => {
+  test('attests with its container, by full id or by host name, and its signed commands run inside it', async () => {
     const agent = await deploy('attests');
     const id = await setup.node.run(agent, 'please');
     const env = environmentOf(await setup.written(id, 'env'));
@@ -166,7 +168,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     await setup.ended(id);
   });
 
-  test('bootstrap_script replaces the node’s own, and a container with a network needs no mailbox', async () => {
+  test('bootstrap_script replaces the node’s own bootstrap, and a container with a network needs no mailbox', async () => {
     const open = { security: { network: { mode: 'allow' } }, advanced: {} };
     const agent = await deploy('over-http', { runtime: { isolation: 'docker', image: BUSYBOX }, ...open });
     const id = await setup.node.run(agent, 'over HTTP');
@@ -196,7 +198,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     await setup.ended(id);
   });
 
-  test('no capability token of theirs is in log, journal or audit', async () => {
+  test('none of their capability tokens is in log, journal or audit', async () => {
     await setup.node.process.stop();
     const kept = await setup.kept();
     assert.ok(tokens.length >= 3);
@@ -208,7 +210,7 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
   });
 });
 
-/** What a bootstrap told of itself. */
+/** Report of a bootstrap about itself. */
 function environmentOf(text: string): Readonly<Record<string, string>> {
   const token = /^SVC_ORCHESTRATOR_URL=\S+\/x\/(\S+)$/m.exec(text)?.[1];
   if (token !== undefined) tokens.push(token);

@@ -70,7 +70,7 @@ describe('the dispatch gateway of a running node', () => {
   const release = (id: string) => writtenWhole(join(setup.data, 'volumes/svc-system', id, 'go'), 'let go');
 
   for (const kind of ['curl', 'node', 'python'] as const) {
-    test(`a bootstrap in ${kind} goes the whole way, and what it prints is the output`, async () => {
+    test(`a bootstrap in ${kind} runs the whole conversation, and its output is what it prints`, async () => {
       const agent = await deploy(`whole-${kind}`, `in-${kind}`);
       const id = await setup.node.run(agent, 'please');
       const status = await setup.ended(id);
@@ -139,7 +139,7 @@ describe('the dispatch gateway of a running node', () => {
     assert.equal(late.status, 409, late.text);
   });
 
-  test('a repeated request gets the same answer, also after its client went away, and nothing runs twice', async () => {
+  test('a repeated request gets the same answer, also after its client disconnected, and nothing runs twice', async () => {
     const own = await hold('again');
     const leaving = new AbortController();
     const left = post(own.url, ask(own, { prompt: 'slowly' }), leaving.signal).catch(() => 'left');
@@ -160,7 +160,7 @@ describe('the dispatch gateway of a running node', () => {
     assert.equal(over?.body.content, 'it ran', over?.text);
     assert.deepEqual(twice?.body, over?.body);
     const otherwise = await post(own.url, { ...result, stdout: 'changed my mind' });
-    assert.deepEqual(otherwise.body, over?.body, 'what was told first holds');
+    assert.deepEqual(otherwise.body, over?.body, 'the first answer is kept');
     assert.deepEqual((await post(own.url, ask(own, { prompt: 'slowly' }))).body, over?.body);
     await release(own.id);
     const status = await setup.ended(own.id);
@@ -191,7 +191,7 @@ describe('the dispatch gateway of a running node', () => {
     );
   });
 
-  test('over gRPC the conversation goes the same way', { skip: GRPC ?? false }, async () => {
+  test('the conversation is the same over gRPC', { skip: GRPC ?? false }, async () => {
     const own = await hold('grpc');
     const { grpcAddress } = await setup.node.process.internal;
     const first = await overGrpc(grpcAddress, own.token, ask(own));
@@ -205,7 +205,7 @@ describe('the dispatch gateway of a running node', () => {
     await setup.ended(own.id);
   });
 
-  test('large results go through whole', async () => {
+  test('large results are transferred completely', async () => {
     const own = await hold('large');
     const first = await post(own.url, ask(own));
     const stdout = `${'x'.repeat(2 * MiB)} ran`;
@@ -216,7 +216,7 @@ describe('the dispatch gateway of a running node', () => {
     await setup.ended(own.id);
   });
 
-  test('a gateway killed with -9 and started again goes on, and the open command is in doubt', async () => {
+  test('a gateway killed with -9 and started again continues, and the open command is in doubt', async () => {
     const own = await hold('killed');
     const first = await post(own.url, ask(own));
     assert.equal(first.body.type, 'dispatch', first.text);
@@ -245,11 +245,11 @@ describe('the dispatch gateway of a running node', () => {
     const kept = await setup.kept();
     assert.ok(
       kept.some(([, content]) => content.includes(own.id)),
-      'the journal was looked at',
+      'the journal was read',
     );
     assert.ok(tokens.length > 5);
     for (const token of tokens) {
-      // Without its header, which all tokens share, and its signature's end.
+      // The part between its header, which all tokens share, and the end of its signature.
       const part = token.slice(80, 300);
       const seen = [text, setup.node.process.log, ...answers.map((answer) => answer.text)];
       assert.ok(!seen.some((one) => one.includes(part)));
@@ -272,7 +272,7 @@ const told = ({ id }: Held, dispatch_id: string, more: Members = {}): Members =>
   ...{ duration_ms: 1, truncated: false, ...more },
 });
 
-/** So many bytes, by its prompt. */
+/** A result of the size that its prompt names. */
 function sized(message: Members, bytes: number): string {
   const prompt = 'x'.repeat(bytes - JSON.stringify({ ...message, prompt: '' }).length);
   return JSON.stringify({ ...message, prompt });
@@ -289,7 +289,7 @@ async function post(url: string, body: Members | string, signal?: AbortSignal) {
   return { status: response.status, text, body: text.startsWith('{') ? members(JSON.parse(text)) : {} };
 }
 
-/** A client that reads an answer which comes before it has sent all. */
+/** A client that reads an answer which arrives before the whole request is sent. */
 async function statusByCurl(url: string, body: string): Promise<number> {
   const shown = ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-H', 'content-type: application/json'];
   const curl = spawn('curl', [...shown, '--data-binary', '@-', `${url}/v1/dispatch-gateway`], { stdio: 'pipe' });

@@ -53,7 +53,7 @@ while answer["type"] == "dispatch":
 sys.stdout.write("python: " + answer["content"])
 `;
 
-/** Tells who it is in its workspace, then leaves the talking to the test until there is a file \`go\`. */
+/** Writes its identity to its workspace, then waits for a file \`go\` while the test makes the calls. */
 const HOLDER = `#!/bin/sh
 env > /workspace/env.new && mv /workspace/env.new /workspace/env
 while ! [ -e /workspace/go ]; do sleep 0.1; done

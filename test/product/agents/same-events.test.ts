@@ -7,7 +7,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { AgentNode, type Members, members } from './agent-node.ts';
 import { type AgentCase, CASES } from './cases.ts';
 
-/** What of a run is the same wherever the agent runs. */
+/** The parts of a run that are equal under every isolation. */
 interface Run {
   readonly status: Members;
   readonly events: readonly Members[];
@@ -16,7 +16,7 @@ interface Run {
 }
 
 const AT_ONCE = 3;
-/** Each takes a container. */
+/** Each of these takes a container. */
 const CHOSEN = someOf(CASES, 6);
 
 describe('isolation process and docker', NEEDS_PODMAN, () => {
@@ -25,7 +25,7 @@ describe('isolation process and docker', NEEDS_PODMAN, () => {
 
   before(async () => {
     setup = await AgentNode.start({ rules: CHOSEN.flatMap(rulesOf) });
-    // A few at a time: waiting is most of what they do.
+    // A few at a time, since they mostly wait.
     let turn = Promise.resolve();
     const turns = Array.from({ length: AT_ONCE }, () => turn);
     for (const [at, one] of CHOSEN.entries()) {
@@ -53,7 +53,7 @@ describe('isolation process and docker', NEEDS_PODMAN, () => {
   }
 });
 
-/** The rules of one agent hold for its input alone. */
+/** The rules of one agent match its input only. */
 const rulesOf = ({ name, rules }: AgentCase): readonly Rule[] =>
   rules.map(({ match, reply }) => ({ match: { ...members(match), contains: `case ${name};` }, reply }));
 
@@ -91,7 +91,7 @@ async function cancelAt(setup: AgentNode, id: string, at: NonNullable<AgentCase[
   assert.equal((await setup.node.json('POST', `/v1/executions/${id}/cancel`, {})).status, 200);
 }
 
-/** Ids and times differ between any two runs. A call's id names its request where a bootstrap asked. */
+/** Ids and times differ between any two runs. The id of a call names its request where a bootstrap asked. */
 function normalised(value: Members, id: string, agent: string): Members {
   const text = JSON.stringify(value).replaceAll(id, 'EXECUTION').replaceAll(agent, 'AGENT');
   const timeless = text
@@ -100,7 +100,7 @@ function normalised(value: Members, id: string, agent: string): Members {
   return members(JSON.parse(timeless.replaceAll(/"call":"(\d+)\.[0-9a-f]{8}\./g, '"call":"$1.')));
 }
 
-/** Calls that only read end in any order. */
+/** Calls that only read may end in any order. */
 const inOrder = (records: readonly Members[]): readonly Members[] =>
   records.toSorted((a, b) => placeOf(a).localeCompare(placeOf(b), 'en', { numeric: true }));
 
@@ -109,7 +109,7 @@ function placeOf({ kind, call }: Members): string {
   return kind === 'closed' ? '9999' : `${call} ${kind}`;
 }
 
-/** How text is cut into pieces is a matter of time: the text is not. */
+/** The cuts between pieces of text are random; the text is not. */
 function joined(events: readonly Members[]): readonly Members[] {
   const all: Members[] = [];
   for (const event of events) {

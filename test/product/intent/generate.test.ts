@@ -29,13 +29,13 @@ const end = { kind: 'System', command: 'finalize', env: { ok: 'yes' }, transitio
 
 interface Said {
   readonly tool: string;
-  /** What its manifests are, one call each. */
+  /** Its manifests, one call each. */
   readonly manifests: readonly string[];
-  /** Its last word. */
+  /** Its last answer. */
   readonly answer: object;
 }
 
-/** An author that deploys these manifests one after another, whatever the answers, and then says that it is done. */
+/** An author that deploys these manifests one after another, whatever the answers, and then reports that it is done. */
 const author = (who: string, goal: string, { tool, manifests, answer }: Said): Rule[] => [
   ...manifests.map((manifest_yaml, at) => ({
     match: { contains: [who, goal], round: at + 1 },
@@ -58,7 +58,7 @@ const RULES: readonly Rule[] = [
       answer: { agent_id: 'told', name, version: '1.0.0' },
     });
   }),
-  // Says that it is done and has done nothing; the second iteration does it.
+  // Reports that it is done without a deploy; the second iteration deploys.
   {
     match: { contains: [AGENT_AUTHOR, 'a liar'], iteration: 1 },
     reply: '{"agent_id": "made-up", "name": "liar", "version": "1.0.0"}',
@@ -92,7 +92,7 @@ describe('generating from a description in plain text', () => {
     await setup[Symbol.asyncDispose]();
   });
 
-  test('a broken first manifest of an agent is refused with its mistake, repaired and deployed', async () => {
+  test('a broken first manifest of an agent is refused with its error, repaired and deployed', async () => {
     const task = Task.parse(await setup.generated('agents', 'a friendly greeter'));
     assert.deepEqual([task.status, task.agent_id, task.iteration_count], ['completed', AGENT_AUTHOR_ID, 1]);
     assert.equal(task.tool_calls_executed, 2);
@@ -137,7 +137,7 @@ describe('generating from a description in plain text', () => {
     assert.equal(first, second);
   });
 
-  test('an empty description is refused, naming the field', async () => {
+  test('an empty description is refused, and the error names the field', async () => {
     for (const kind of ['agents', 'workflows']) {
       const answer = await setup.node.json('POST', `/v1/${kind}/generate`, { input: '  ' });
       assert.equal(answer.status, 400, answer.text);

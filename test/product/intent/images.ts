@@ -7,10 +7,10 @@ import { BUSYBOX, type TestPodman } from '../../support/podman.ts';
 const PYTHON = '/usr/bin/python3';
 const node = process.execPath;
 
-/** Whether this machine has the programs of which the images are made. */
+/** Whether this machine has the programs from which the images are made. */
 export const NEEDS_LANGUAGES = existsSync(PYTHON) ? {} : { skip: `there is no ${PYTHON} to make an image of` };
 
-/** Images of the machine's own python and node, since none can be had from outside; the shell is busybox. */
+/** Images of this machine's own python and node, since none can be downloaded; the shell is busybox. */
 export async function languageImages(podman: TestPodman) {
   const [real = '', library = ''] = execFileSync(
     PYTHON,
@@ -29,7 +29,7 @@ export async function languageImages(podman: TestPodman) {
 interface Program {
   readonly program: string;
   readonly as: string;
-  /** Copied to where they are. */
+  /** Paths that are copied to the same place. */
   readonly directories: readonly string[];
 }
 
@@ -53,11 +53,11 @@ async function imageOf(podman: TestPodman, name: string, { program, as, director
   await rm(`${root}.tar`);
 }
 
-/** No caches, no packages, nothing to link with. */
+/** Without caches, packages and link libraries. */
 const isWanted = (path: string): boolean =>
   !/\/(__pycache__|config-[^/]*|dist-packages|site-packages|test|ensurepip)$/.test(path);
 
-/** Shared libraries and the loader, by the paths at which the program looks for them. */
+/** Shared libraries and the loader, at the paths where the program looks for them. */
 const librariesOf = (program: string): string[] =>
   execFileSync('ldd', [program], { encoding: 'utf8' })
     .split('\n')

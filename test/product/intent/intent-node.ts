@@ -10,7 +10,7 @@ type Shape = Readonly<Record<string, unknown>>;
 
 const said = (contains: string | readonly string[], reply: unknown): Rule => ({ match: { contains }, reply });
 
-/** What the writers of the pipeline are told, so that a rule knows them. */
+/** Parts of the prompts of the pipeline's writers, by which a rule recognises them. */
 export const WRITER = 'You write one shell program';
 export const FORMATTER = 'what a program printed';
 export const AGENT_AUTHOR = 'You write agents.';
@@ -19,10 +19,10 @@ export const WORKFLOW_AUTHOR = 'You write workflows.';
 /** The code writer of the product answers a goal with this program. */
 export const writes = (goal: string | readonly string[], program: string): Rule => said([WRITER, goal].flat(), program);
 
-/** The formatter, told of this output. */
+/** The formatter, asked about this output. */
 export const formats = (printed: string, answer: string): Rule => said([FORMATTER, printed], answer);
 
-/** Where no rule fits, the formatter cannot be asked, and everyone else says something that no one wants. */
+/** Without a matching rule the formatter fails, and every other agent gives a useless answer. */
 const LAST: readonly Rule[] = [
   said(FORMATTER, { error: { status: 400, message: 'no formatter today' } }),
   { reply: 'x' },
@@ -38,7 +38,7 @@ const Run = z.looseObject({
 
 const Called = z.object({ result: z.looseObject({ structuredContent: z.looseObject({}) }) });
 
-/** The whole product with a scripted model and, given a Podman, its containers; spoken to as a user does. */
+/** The whole product with a scripted model and, given a Podman, its containers; used over its public interfaces. */
 export class IntentNode implements AsyncDisposable {
   readonly node: ProductNode;
 
@@ -53,7 +53,7 @@ export class IntentNode implements AsyncDisposable {
     const images = { python: BUSYBOX, javascript: BUSYBOX, bash: BUSYBOX };
     const node = await ProductNode.start({
       rules: [...rules, ...LAST],
-      // A socket that does not exist: the node takes no engine of the machine instead.
+      // A socket that does not exist keeps the node from using an engine of the machine.
       runtime: (directory) => ({
         container_socket_path: given.podman?.socketPath ?? join(directory, 'no-engine.sock'),
       }),
@@ -63,7 +63,7 @@ export class IntentNode implements AsyncDisposable {
     return new IntentNode(node);
   }
 
-  /** Starts a goal in the shell's language; answers what the route says. */
+  /** Starts a goal in the shell's language; returns the answer of the route. */
   async start(intent: string, more: Shape = {}, headers: Ask['headers'] = {}): Promise<IntentStarted> {
     const body = { intent, language: 'bash', ...more };
     const answer = await this.node.json('POST', '/v1/execute/intent', body, headers);
@@ -75,7 +75,7 @@ export class IntentNode implements AsyncDisposable {
     return IntentStatus.parse((await this.node.call('GET', `/v1/execute/${id}`, { headers })).body);
   }
 
-  /** How it ended. */
+  /** Its end. */
   ended(id: string, headers: Ask['headers'] = {}): Promise<Exclude<IntentStatus, { status: 'running' }>> {
     return waitUntil(
       `pipeline ${id} ends`,
@@ -87,12 +87,12 @@ export class IntentNode implements AsyncDisposable {
     );
   }
 
-  /** Starts it and tells how it ended. */
+  /** Starts a goal and returns its end. */
   async reach(intent: string, more: Shape = {}, headers: Ask['headers'] = {}) {
     return this.ended((await this.start(intent, more, headers)).pipeline_execution_id, headers);
   }
 
-  /** Calls a tool over /mcp; answers its structured result. */
+  /** Calls a tool over /mcp; returns its structured result. */
   async tool(name: string, args: object, headers: Ask['headers'] = {}): Promise<Shape> {
     const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
@@ -106,19 +106,19 @@ export class IntentNode implements AsyncDisposable {
     return Run.parse((await this.node.call('GET', `/v1/workflows/executions/${id}`)).body);
   }
 
-  /** Has one written; answers the author's execution. */
+  /** Starts the generation; returns the execution of the author. */
   async generate(kind: 'agents' | 'workflows', input: string, headers: Ask['headers'] = {}): Promise<string> {
     const answer = await this.node.json('POST', `/v1/${kind}/generate`, { input }, headers);
     if (answer.status !== 200) throw new Error(`generate: ${answer.status} ${answer.text}`);
     return z.object({ execution_id: z.string(), status: z.literal('started') }).parse(answer.body).execution_id;
   }
 
-  /** Has one written, and tells how the author ended. */
+  /** Starts the generation and waits for the end of the author. */
   async generated(kind: 'agents' | 'workflows', input: string, headers: Ask['headers'] = {}): Promise<Shape> {
     return this.written(await this.generate(kind, input, headers), headers);
   }
 
-  /** How the author ended. */
+  /** The end of the author. */
   written(id: string, headers: Ask['headers'] = {}): Promise<Shape> {
     return waitUntil(
       `author ${id} ends`,

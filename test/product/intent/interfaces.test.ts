@@ -56,7 +56,7 @@ describe('the pipeline by its tools and by the command line', NEEDS_PODMAN, () =
     assert.equal(JSON.parse(shown.stdout).status, 'completed');
   });
 
-  test('svc execute --wait of a program that fails says where and why', async () => {
+  test('svc execute --wait of a program that fails names the step and the reason', async () => {
     const { code, stderr } = await svc([...url(), 'execute', 'give up', '--language', 'bash', '--wait']);
     assert.equal(code, 10);
     assert.match(stderr, /EXECUTE_CODE: command_failed/);

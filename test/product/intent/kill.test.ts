@@ -12,7 +12,7 @@ const Log = z.object({ events: z.array(z.object({ event_type: z.string(), state_
 
 const GOAL = 'take your time';
 const PROGRAM = 'sleep 3; echo "ran once at $(date +%s)"';
-/** In this order, for a goal that no agent fits and a program that does not parse at first. */
+/** In this order, for a goal without a matching agent and a program that does not parse at first. */
 const STATES = [
   ...['GENERATE_AGENT', 'WRITE_CODE', 'VALIDATE_CODE', 'REPAIR_CODE', 'VALIDATE_REPAIRED', 'EXECUTE_CODE'],
   'FORMAT_RESULT',
@@ -21,7 +21,7 @@ const KILLED_IN = someOf(STATES, 4);
 
 const slowly = (text: string) => ({ text, chunks: 5, delay_ms: 300 });
 
-/** An author that makes the writer of the goal, which answers what does not parse. */
+/** An author that creates the writer of the goal, which answers with code that does not parse. */
 const writer = stringify({
   apiVersion: 'svc.dev/v1',
   kind: 'Agent',
@@ -44,14 +44,14 @@ const RULES = [
 ];
 
 test(
-  `a node killed in ${KILLED_IN.length} of the ${STATES.length} states of the pipeline ends it as one that was not`,
+  `a node killed in ${KILLED_IN.length} of the ${STATES.length} states of the pipeline ends it as without the kill`,
   NEEDS_PODMAN,
   async () => {
     await using podman = await TestPodman.start();
     await using setup = await IntentNode.start(RULES, { podman, execute: { generate: true } });
     const { pipeline_execution_id: id } = await setup.start(GOAL);
     for (const state of KILLED_IN) {
-      // A check of code is over within the pause between two looks: the kill may then hit the state after it.
+      // A check of code may end between two reads: the kill then comes in the state after it.
       const reached = async () => {
         const { current_state, ended_at } = await setup.run(id);
         return ended_at !== null || STATES.indexOf(current_state ?? '') >= STATES.indexOf(state);
@@ -64,7 +64,7 @@ test(
     assert.ok(ended.status === 'completed', JSON.stringify(ended));
     assert.deepEqual([ended.final_result, ended.reused_existing_agent], ['It ran.', false]);
     assert.deepEqual(await setup.status(id), ended);
-    // Each state was entered once, and the agent made once.
+    // Each state was entered once, and the agent was created once.
     const { body } = await setup.node.call('GET', `/v1/workflows/executions/${id}/logs?limit=200`);
     const entered = Log.parse(body).events.filter(({ event_type }) => event_type === 'WorkflowStateEntered');
     const names = entered.map(({ state_name }) => state_name);
@@ -88,7 +88,7 @@ test('a node killed while an authoring agent repairs its manifest deploys it onc
   ]);
   const id = await setup.generate('agents', 'something');
   for (const calls of [1, 2]) {
-    // The next call may be over between two looks.
+    // The next call may end between two reads.
     const called = async () => Number((await setup.node.statusOf(id)).tool_calls_executed) >= calls;
     await waitUntil(`the author has made ${calls} calls`, called, 60_000);
     await setup.node.process.kill();

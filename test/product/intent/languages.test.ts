@@ -34,7 +34,7 @@ test('programs in Python and JavaScript are checked and run by their own languag
       assert.ok(ended.status === 'completed', `${language}, ${goal}: ${JSON.stringify(ended)}`);
       assert.equal(ended.final_result, '42\n');
     }
-  // svc.execute: nothing but a goal.
+  // svc.execute: only a goal.
   const { body } = await setup.node.json('POST', '/v1/execute', { prompt: 'add' });
   const ended = await setup.ended(String(body.pipeline_execution_id));
   assert.equal(ended.status === 'completed' && ended.final_result, '13\n');

@@ -6,7 +6,7 @@ import { IntentNode, writes } from './intent-node.ts';
 const ENGINES = ['/var/run/docker.sock', '/run/podman/podman.sock'];
 const skip = ENGINES.some((socket) => existsSync(socket)) ? 'this machine has a container engine' : false;
 
-test('without a container engine the pipeline fails where it needs one, and says so', { skip }, async () => {
+test('without a container engine the pipeline fails where it needs one, and names the reason', { skip }, async () => {
   await using setup = await IntentNode.start([writes('anything', 'echo hello')], {
     options: { spec: { runtime: {} } },
   });

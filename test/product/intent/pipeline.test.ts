@@ -25,7 +25,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     podman = await TestPodman.start();
     setup = await IntentNode.start(
       [
-        // The corrected program of the one that does not parse; the other never does.
+        // The corrected program of the one that does not parse; the other one is never corrected.
         writes(['mend me', 'This was tried'], 'echo mended'),
         writes('mend me', 'if then'),
         writes('never right', 'if then'),
@@ -47,7 +47,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     await podman[Symbol.asyncDispose]();
   });
 
-  test('the program is written, checked and run, and the answer is made of what it printed', async () => {
+  test('the program is written, checked and run, and the answer is made from what it printed', async () => {
     const { status, ...ended } = await setup.reach('add the numbers', { inputs: { numbers: [40, 2] } });
     assert.equal(status, 'completed');
     assert.ok('final_result' in ended);
@@ -77,7 +77,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     assert.equal(ended.final_result, 'lo\n65534\nclosed\n268435456\n');
   });
 
-  test('no more time than the tier allows, whatever is asked for', async () => {
+  test('a pipeline gets no more time than the tier allows, whatever was requested', async () => {
     for (const timeout_seconds of [600, 1]) {
       const ended = await setup.reach('wait for long', { timeout_seconds });
       assert.ok(ended.status === 'failed');
@@ -106,7 +106,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     }
   });
 
-  test('a very long output is the answer as printed, up to 1 MiB, and says when it was cut', async () => {
+  test('a very long output is returned as printed, up to 1 MiB, and the answer says when it was cut', async () => {
     const whole = await setup.reach('print a lot');
     assert.equal(whole.status === 'completed' && whole.final_result, 'a'.repeat(102_400));
     const cut = await setup.reach('print too much');
@@ -115,7 +115,7 @@ describe('a goal reached by a program in a real container', NEEDS_PODMAN, () => 
     assert.equal(cut.final_result.split('\n')[0]?.length, 1_048_576);
   });
 
-  test('a program in a code fence is asked for again without it', async () => {
+  test('for a program in a code fence the writer is asked again', async () => {
     const ended = await setup.reach('in fences');
     assert.equal(ended.status === 'completed' && ended.final_result, 'plain\n');
   });

@@ -8,7 +8,7 @@ import { AGENT_AUTHOR, IntentNode, writes } from './intent-node.ts';
 const GOAL = 'Convert temperatures from Celsius to Fahrenheit';
 const OTHER = 'Sort the words of a text by their length';
 
-/** An agent that writes programs for goals of one kind, as the author makes it. */
+/** An agent that writes programs for goals of one kind, as the author deploys it. */
 const writer = (goal: string) =>
   stringify({
     apiVersion: 'svc.dev/v1',
@@ -36,7 +36,7 @@ describe('an agent that was made for a goal is reused', NEEDS_PODMAN, () => {
         match: { contains: [AGENT_AUTHOR, GOAL] },
         reply: '{"agent_id": "told", "name": "told", "version": "1.0.0"}',
       },
-      // For the other goal the author never gets anything done.
+      // For the other goal the author never deploys an agent.
       { match: { contains: [AGENT_AUTHOR, OTHER] }, reply: 'I cannot.' },
       { match: { contains: 'You are the writer for' }, reply: 'echo "72 F by the made one"' },
       writes(OTHER, 'echo sorted by the one that ships'),
@@ -62,7 +62,7 @@ describe('an agent that was made for a goal is reused', NEEDS_PODMAN, () => {
     }
   });
 
-  test('a goal of another kind reuses none; where none can be made the shipped agent writes', async () => {
+  test('a goal of another kind reuses none; where none can be made the shipped agent writes the program', async () => {
     const started = await setup.start(OTHER);
     const ended = await setup.ended(started.pipeline_execution_id);
     assert.ok(ended.status === 'completed', JSON.stringify(ended));

@@ -22,7 +22,7 @@ const greeterAuthor = [
   },
 ];
 
-describe('who may generate and execute', () => {
+describe('the roles that may generate and execute', () => {
   let realms: Realms;
   let setup: IntentNode;
   before(async () => {
@@ -48,7 +48,7 @@ describe('who may generate and execute', () => {
     assert.equal((await lookup('betaAdmin')).status, 404);
   });
 
-  test('what an administrator has made is the tenant’s', async () => {
+  test('an agent that an administrator has generated belongs to the tenant', async () => {
     const task = await setup.generated('agents', 'a greeter', await realms.headers('betaAdmin'));
     assert.equal(task.status, 'completed', JSON.stringify(task));
     const other = await realms.headersWith('beta', { sub: 'someone else' });
@@ -68,7 +68,7 @@ describe('who may generate and execute', () => {
       assert.equal((await setup.node.json('POST', path, body, headers)).status, 403, path);
   });
 
-  test('a volume is for tier pro and above, and the answer says so', async () => {
+  test('a volume needs tier pro or above, and the answer says so', async () => {
     const volume_id = '00000000-0000-4000-8000-000000000000';
     const ask = async (claims: Parameters<Realms['headersWith']>[1]) =>
       setup.node.json(
@@ -83,7 +83,7 @@ describe('who may generate and execute', () => {
     assert.equal((await ask({ sub: 'paul', svc_tier: 'pro' })).status, 404);
   });
 
-  test('a consumer of tier pro makes the volume that volume_id wants, and runs with it; one of the free tier makes none', async () => {
+  test('a consumer of tier pro creates the volume of volume_id and runs with it; one of the free tier creates none', async () => {
     const of = (svc_tier: string) => realms.headersWith('people', { sub: `keeper of ${svc_tier}`, svc_tier });
     const make = async (tier: string) =>
       setup.node.json('POST', '/v1/volumes', { name: 'mine', storage_class: 'persistent' }, await of(tier));
@@ -109,7 +109,7 @@ describe('who may generate and execute', () => {
   });
 });
 
-test('a caller at the agent limit of its tier gets no new agent: the shipped agent writes', async () => {
+test('a caller at the agent limit of its tier gets no new agent: the shipped agent writes the program', async () => {
   await using realms = await Realms.open();
   const rate_limits = { tiers: { free: { agents: 1 } } };
   await using setup = await IntentNode.start([...greeterAuthor, writes('anything', 'echo hello')], {

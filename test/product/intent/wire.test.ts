@@ -23,12 +23,12 @@ const creates = (manifest_yaml: string, name: string): ModelTurn => ({
   toolCalls: [{ id: 'call_1', name, arguments: JSON.stringify({ manifest_yaml }) }],
 });
 
-/** A model that reads the conversation as it came over the wire; `tool` is what its tool is called there. */
+/** A model that reads the conversation as it came over the wire; `tool` is the name of its tool there. */
 function answer(said: string, tool: string): ModelTurn {
   if (!said.includes(AGENT_AUTHOR)) return { chunks: ['nobody asked for this'] };
   if (/\bdeployed\\*":\s*true/.test(said))
     return { chunks: ['{"agent_id": "told", ', '"name": "translator", "version": "1.0.0"}'] };
-  // What was wrong is in the answer of the tool, by its place in the manifest.
+  // The answer of the tool names the error by its place in the manifest.
   return creates(/invalid_manifest.*isolation/.test(said) ? SOUND : BROKEN, tool);
 }
 
@@ -37,18 +37,18 @@ const PROVIDERS = [
   { type: 'anthropic', path: '/v1' },
 ] as const;
 
-/** What a node needs to speak to a model server over one wire format. */
+/** Settings of a node for a model server over one wire format. */
 const providerOf = (type: string, endpoint: string) => ({
   ...{ name: 'wire', type, endpoint, api_key: 'literal:k' },
   models: [{ alias: 'default', model: 'some-model' }],
 });
 
-/** How the tool is called over this wire. */
+/** Name of the tool over this wire format. */
 const nameOfCreate = (body: Readonly<Record<string, unknown>>): string =>
   /"name":"(svc[._-]agent[._-]create)"/.exec(JSON.stringify(body.tools))?.[1] ?? 'svc.agent.create';
 
 for (const { type, path } of PROVIDERS) {
-  test(`over the wire of ${type} a broken first manifest is refused by name, repaired and deployed`, async () => {
+  test(`over the wire format of ${type} a broken first manifest is refused by name, repaired and deployed`, async () => {
     const models = await startModelServer();
     models.answer(({ body }) => answer(JSON.stringify(body.messages), nameOfCreate(body)));
     try {
@@ -80,7 +80,7 @@ const made = stringify({
   spec: { runtime: { isolation: 'process' }, task: { instruction: WRITER_MADE } },
 });
 
-/** A model that plays everybody of the pipeline, by who it is told to be. */
+/** A model that answers for every agent of the pipeline, which it recognises by the prompt. */
 function everybody(body: Readonly<Record<string, unknown>>): ModelTurn {
   const said = JSON.stringify(body);
   if (said.includes(AGENT_AUTHOR)) {
@@ -92,10 +92,10 @@ function everybody(body: Readonly<Record<string, unknown>>): ModelTurn {
   return { chunks: said.includes(WRITER_MADE) ? ['echo "$SVC_INPUTS" ', '| tr -dc 0-9+; echo'] : ['exit 9'] };
 }
 
-// Each takes a node and containers; what differs by wire is shown above.
+// Each takes a node and containers; the differences between wire formats are tested above.
 for (const { type, path } of someOf(PROVIDERS, 2)) {
   test(
-    `over the wire of ${type} a goal is reached: an agent made, its program run in a container, its output returned`,
+    `over the wire format of ${type} a goal is reached: an agent made, its program run in a container, its output returned`,
     NEEDS_PODMAN,
     async () => {
       const models = await startModelServer();
@@ -117,7 +117,7 @@ for (const { type, path } of someOf(PROVIDERS, 2)) {
 }
 
 test(
-  'a model that never answers: a cancel ends its call; without one the pipeline fails in the end and says why',
+  'a model that never answers: a cancel ends its call; without one the pipeline fails in the end and names the reason',
   NEEDS_PODMAN,
   async () => {
     const models = await startModelServer();
