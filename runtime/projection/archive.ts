@@ -57,8 +57,11 @@ export const ARCHIVED_ACTORS: CollectionSpec = {
 /** Events in one archived document. With 64 KiB each they stay under a document store's limit of 16 MB. */
 export const SEGMENT_EVENTS = 200;
 
-/** Actors whose events are in memory at a time. */
-const AT_ONCE = 16;
+/** Most events in memory at a time, of actors that are archived together. */
+const EVENTS_AT_ONCE = 16 * SEGMENT_EVENTS;
+
+/** Most actors that are archived together. */
+const MOST_TOGETHER = 64;
 
 /**
  * Id of a segment. All segments but the last are full, so the id of the one with a given event is known without a
@@ -87,6 +90,21 @@ function archived(actor: Omit<EndedActor, 'partition'>): ArchivedActor {
     parent: actor.parent,
     view_id: actor.viewId,
   };
+}
+
+/** Actors in parts of limited size. Short ones share few writes, since each write of documents waits for the disk. */
+function* partsOf(ended: readonly EndedActor[]): Generator<readonly EndedActor[]> {
+  let [some, events]: [EndedActor[], number] = [[], 0];
+  for (const actor of ended) {
+    const more = Math.min(actor.lastEvent, SEGMENT_EVENTS);
+    if (some.length === MOST_TOGETHER || events + more > EVENTS_AT_ONCE) {
+      yield some;
+      [some, events] = [[], 0];
+    }
+    some.push(actor);
+    events += more;
+  }
+  if (some.length > 0) yield some;
 }
 
 /**
@@ -134,8 +152,7 @@ export class Archive {
    * record in the archive means that everything is there.
    */
   async store(store: Pick<ActorStore, 'readEvents'>, ended: readonly EndedActor[]): Promise<void> {
-    for (let start = 0; start < ended.length; start += AT_ONCE) {
-      const some = ended.slice(start, start + AT_ONCE);
+    for (const some of partsOf(ended)) {
       const bytes = await this.#storeEvents(store, some);
       await this.#actors.putMany(
         some.map((actor, index) => archived({ ...actor, bytes: actor.bytes + (bytes[index] ?? 0) })),
