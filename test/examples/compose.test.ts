@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,8 +50,8 @@ const Compose = z.object({
   services: z.strictObject({ redis: Service, mongo: Service, keys: Once, controller: Node, worker: Node }),
 });
 
-const { services } = Compose.loose().parse(parse(await readFile('docker-compose.yml', 'utf8'), { merge: true }));
-const containerfile = await readFile('Containerfile', 'utf8');
+const { services } = Compose.loose().parse(parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }));
+const containerfile = readFileSync('Containerfile', 'utf8');
 
 /** The node configuration that a service mounts, with the service's environment laid over it. */
 async function settingsOf({ volumes, environment }: z.infer<typeof Node>): Promise<NodeSettings> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -86,10 +87,8 @@ const Budget = Resource.extend({
 });
 const Secret = Resource.extend({ stringData: labels });
 
-const files = (await readdir(FOLDER)).filter((file) => file.endsWith('.yaml'));
-const texts = new Map(
-  await Promise.all(files.map(async (file) => [file, await readFile(join(FOLDER, file), 'utf8')] as const)),
-);
+const files = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));
+const texts = new Map(files.map((file) => [file, readFileSync(join(FOLDER, file), 'utf8')] as const));
 const resources = [...texts].flatMap(([file, text]) =>
   parseAllDocuments(text).map((document) => {
     assert.deepEqual(document.errors, [], file);

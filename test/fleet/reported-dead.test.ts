@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, mock, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { defineEffect } from '../../runtime/effect.ts';
@@ -87,9 +87,11 @@ describe('a live node that is taken for dead', { skip: missing || false, timeout
     return { a, b, work, jobs, atA, becomesMemberAgain };
   };
 
-  test('a live node whose node lease expired runs its once effects on and reports them: none is in doubt, none runs twice', async () => {
+  test('a live node whose node lease expired runs its once effects on and reports them: none is in doubt, none runs twice', async (t) => {
     const { a, b, work, jobs, atA, becomesMemberAgain } = await open('silent');
-    const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
+    const silence = t.mock.method(a.stores.store, 'announce', () =>
+      Promise.reject(new SvcError('unavailable', 'away')),
+    );
     await waitUntil('the other node has all', () => a.runtime.held().length === 0, LEASE_ENDS_WITHIN_MS);
     const isTaken = (job: Job) => work.of(job).length === 2 && work.of(job).at(-1) === 'b';
     await waitUntil('what may be repeated is taken over, one at least', () => atA.some(isTaken), LEASE_ENDS_WITHIN_MS);
@@ -103,9 +105,11 @@ describe('a live node that is taken for dead', { skip: missing || false, timeout
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test('a live node is reported dead: a once effect that another node takes over is in doubt and not run again; all others complete', async () => {
+  test('a live node is reported dead: a once effect that another node takes over is in doubt and not run again; all others complete', async (t) => {
     const { a, b, work, jobs, atA, becomesMemberAgain } = await open('word');
-    const silence = mock.method(a.stores.store, 'announce', () => Promise.reject(new SvcError('unavailable', 'away')));
+    const silence = t.mock.method(a.stores.store, 'announce', () =>
+      Promise.reject(new SvcError('unavailable', 'away')),
+    );
     await b.placement.declareDead(a.name, a.placement.incarnation);
     const inDoubt = async (): Promise<readonly Job[]> => {
       const words = await Promise.all(jobs.map((job) => statusOf(b, job)));

@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { needsSandbox } from '../support/sandbox.ts';
+import { NEEDS_SANDBOX } from '../support/needs-sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml } from './product-node.ts';
 import { CALLERS, type CallerName } from './realms.ts';
@@ -30,7 +30,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
  * What isolation `process` promises: an environment, a directory and secrets of its own, and a sandbox around them
  * (docs/explanation/semantics.md, Isolation); only tenants named in the configuration run any.
  */
-describe('two executions of program agents', await needsSandbox(), () => {
+describe('two executions of program agents', NEEDS_SANDBOX, () => {
   let tenancy: Tenancy;
   let directory = '';
   before(async () => {

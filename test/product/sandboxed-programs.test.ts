@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { needsSandbox } from '../support/sandbox.ts';
+import { NEEDS_SANDBOX } from '../support/needs-sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { processesWith } from '../support/workflow-kill-marks.ts';
 import { AgentNode } from './agents/agent-node.ts';
@@ -35,7 +35,7 @@ touch begun
 while :; do sleep 0.1; done
 `;
 
-describe('programs in a sandbox, on a running node', { ...(await needsSandbox()), timeout: 300_000 }, () => {
+describe('programs in a sandbox, on a running node', { ...NEEDS_SANDBOX, timeout: 300_000 }, () => {
   let setup: AgentNode;
   before(async () => {
     setup = await AgentNode.start({ rules: [], containers: false, programs: { asker: ASKER, stayer: STAYER } });

@@ -24,6 +24,8 @@ const EXAMPLES = sample({ normal: 4, long: 25 });
 /** In a normal run each node takes another 24th of the paths, by chance; in a long run each takes all. */
 const SHARES = sample({ normal: 24, long: 1 });
 const FIRST = randomInt(SHARES);
+/** Random examples in a normal run: of one of the two nodes, by chance. */
+const RANDOM_SEEDS = sample({ normal: [randomInt(1, 3)], long: [1, 2] });
 
 /** False when the program is there; else why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
@@ -182,7 +184,7 @@ async function fuzz(node: ProductNode, seed: number, headers: Readonly<Record<st
   await writeFile(config, [...auth, REFUSALS, EXCEPTION, ...examples].join('\n'));
   const coverage = await attempt(node, { config, seed, paths, part: COVERAGE });
   assert.match(coverage, /Selected: (\d+)\/\d+\s+Tested: \1\b/, `every operation is tested:\n${coverage}`);
-  await attempt(node, { config, seed, paths, part: RANDOM });
+  if (RANDOM_SEEDS.includes(seed)) await attempt(node, { config, seed, paths, part: RANDOM });
   assert.ok(!node.process.crashed, node.process.log);
   assert.equal((await node.call('GET', '/health')).status, 200);
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, mock, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { z } from 'zod';
 import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
@@ -160,14 +160,14 @@ describe('the effect runner', { timeout: 300_000 }, () => {
     await setup([act], use, options);
   });
 
-  test('a runner never takes over its own claims, also when others take it for dead', async () => {
+  test('a runner never takes over its own claims, also when others take it for dead', async (t) => {
     const act = effect('test.act', async () => 'again');
     const isDead = async () => true;
     const use = async ({ ledger, queue, runner }: Setup) => {
       for (const mode of ['once', 'repeatable'] as const) {
         const job = await openEffect(ledger, { kind: 'test.act', mode });
         await ledger.claimEffect(PARTITION, job.id, runner.name, 60_000);
-        const claims = mock.method(ledger, 'claimEffect');
+        const claims = t.mock.method(ledger, 'claimEffect');
         // As the sweep of a partition's new holder does.
         await queue.enqueue(job);
         await until(() => claims.mock.callCount() >= 3, 'the second and the third try');

@@ -12,7 +12,15 @@ const DIRECTORY = join(ROOT, '.cache', 'batches', String(process.pid));
 
 /** What a file changes or measures for its whole process: it has one of its own. */
 const OF_THE_PROCESS =
-  /process\.env(\.\w+|\[[^\]]*\]) =(?!=)|delete process\.env|process\.(on|once|exit|chdir|cpuUsage|memoryUsage|getActiveResourcesInfo|emitWarning|stdout|stderr)\b|mock\.|globalThis|eventLoop|--expose-gc|HeapS|heapUsed|console\.\w+ =/;
+  /process\.env\[[^\]]*\] =(?!=)|process\.(on|once|exit|chdir|cpuUsage|memoryUsage|getActiveResourcesInfo|emitWarning)\b|process\.(stdout|stderr)\b(?!\.write\()|(?<!\w\.)mock\.|globalThis(?!\.process\.env)|eventLoop|--expose-gc|HeapS|heapUsed|console\.\w+ =/;
+
+/** Whether a file sets a variable of its process and does not delete it, or the other way round. */
+function leavesVariables(lines: readonly string[]): boolean {
+  const named = (pattern: RegExp): Set<string> =>
+    new Set(lines.flatMap((line) => [...line.matchAll(pattern)].map(([, name]) => name ?? '')));
+  const [set, deleted] = [named(/process\.env\.(\w+) =(?!=)/g), named(/delete process\.env\.(\w+)/g)];
+  return set.size !== deleted.size || [...set].some((name) => !deleted.has(name));
+}
 
 /**
  * Whether a file awaits outside of its functions: it has a process of its own. Node.js finds the test that a `describe` is
@@ -21,7 +29,7 @@ const OF_THE_PROCESS =
  */
 const awaitsAtItsTop = (lines: readonly string[]): boolean =>
   lines.some((line, at) => {
-    if (!/\bawait\b/.test(line) || /\basync\b/.test(line)) return false;
+    if (!/\bawait\b/.test(line.replaceAll(/'[^']*'/g, '')) || /\basync\b/.test(line)) return false;
     const begins = /^\s/.test(line) ? (lines[at - 1] ?? '') : line;
     return /^[a-z]/.test(begins) && (begins === line || /[=([]$/.test(begins));
   });
@@ -60,6 +68,7 @@ export function inBatches(files: readonly string[]): Programs {
   const mayShare = (file: string, { longestSeconds }: Limits): boolean =>
     secondsOf(file) <= longestSeconds &&
     !linesOf(file).some((line) => OF_THE_PROCESS.test(line)) &&
+    !leavesVariables(linesOf(file)) &&
     !awaitsAtItsTop(linesOf(file));
   const computing = new Set(computingFiles(files));
   const browses = (file: string): boolean => importsOf(file).some(({ to }) => to === BROWSER);
@@ -72,9 +81,10 @@ export function inBatches(files: readonly string[]): Programs {
   const first = batchesOf(OF_COMPUTING, (file) => computing.has(file));
   // At full size each of the others may take as long as a process may.
   const alsoOthers = files.length >= SHARED_FROM_FILES && process.env.SVC_TEST_SIZE !== 'long';
+  const begun = new Set(first.flatMap((batch) => batch.files));
   const batches = !alsoOthers
     ? []
-    : [...batchesOf(OF_BROWSERS, browses), ...batchesOf(OF_PROGRAMS, (file) => !computing.has(file) && !browses(file))];
+    : [...batchesOf(OF_BROWSERS, browses), ...batchesOf(OF_PROGRAMS, (file) => !begun.has(file) && !browses(file))];
   const shared = new Set([...first, ...batches].flatMap((batch) => batch.files));
   const alone = files.filter((file) => !shared.has(file)).map((file) => ({ path: file, seconds: secondsOf(file) }));
   const written = writeBatches([...first, ...batches]);

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { openSandbox, type SandboxSettings } from '../../effects/programs/open-sandbox.ts';
 import type { Sandbox } from '../../effects/programs/sandbox.ts';
@@ -18,20 +15,6 @@ export async function sandboxFor(
 ): Promise<{ readonly sandbox: Sandbox | null; readonly reason: string }> {
   const opened = await openSandbox({ workspaces, hidden: [workspaces], ...more });
   return opened.sandbox === null ? opened : { sandbox: opened.sandbox, reason: '' };
-}
-
-/**
- * Options of suites whose nodes do not start without a sandbox, since tenants with authentication may run commands there. Where
- * there is none they are skipped, and say so; under `CI` they run and fail.
- */
-export async function needsSandbox(): Promise<{ readonly skip?: string }> {
-  if (process.env.CI === 'true') return {};
-  const directory = await mkdtemp(join(tmpdir(), 'svc-probed-'));
-  const { reason } = await sandboxFor(directory);
-  await rm(directory, { recursive: true, force: true });
-  if (reason === '') return {};
-  console.error(`NO SANDBOX HERE (${reason}): not tested`);
-  return { skip: `NO SANDBOX HERE: ${reason}` };
 }
 
 /** Skips a test that needs a sandbox, loudly; with CI=true a skipped test counts as failed. */

@@ -1,7 +1,7 @@
 /** A check may be a request to a busy node, so the pauses grow with the wait. */
 const SHORTEST_MS = 5;
 const LONGEST_MS = 150;
-const PART_OF_WAIT = 0.1;
+const PART_OF_WAIT = 0.25;
 /** Enough for a machine with other work; less than the 30 s after which a lost job is queued again. */
 const MOST_MS = 25_000;
 

@@ -36,6 +36,7 @@ describe('container.run', NEEDS_PODMAN, () => {
   test('the environment is that of the manifest and what image and engine add, nothing of the node', async () => {
     process.env.SVC_TEST_LEAK = 'leaked';
     const { stdout } = await setup.run({ command: ['env'], env: { ONLY: 'this' } });
+    delete process.env.SVC_TEST_LEAK;
     const names = stdout
       .trim()
       .split('\n')

@@ -7,14 +7,15 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { markedProcesses } from '../../../effects/programs/process-table.ts';
 import type { Sandbox } from '../../../effects/programs/sandbox.ts';
-import { needsSandbox, sandboxFor } from '../../support/sandbox.ts';
+import { NEEDS_SANDBOX } from '../../support/needs-sandbox.ts';
+import { sandboxFor } from '../../support/sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 
 const SERVERS = { path: fileURLToPath(new URL('servers', import.meta.url)) };
 const SECRET = 'key-of-the-node';
 
-describe('a server in the sandbox of commands', { ...(await needsSandbox()), timeout: 300_000 }, () => {
+describe('a server in the sandbox of commands', { ...NEEDS_SANDBOX, timeout: 300_000 }, () => {
   let directory = '';
   let sandbox: Sandbox;
   let listener: Server;
@@ -59,6 +60,7 @@ describe('a server in the sandbox of commands', { ...(await needsSandbox()), tim
     const tools = await setup.servers.tools();
     assert.equal(tools.length, 1, setup.logged.join('\n'));
     const { key, listener: said, processes, user, place } = await looks(setup);
+    delete process.env.SVC_TEST_NODE;
     assert.ok(![key, said].join().includes(SECRET), key + said);
     assert.match(key, /No such file/);
     assert.deepEqual([processes.trim(), user.trim()], ['0', '1000']);

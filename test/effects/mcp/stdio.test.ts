@@ -102,6 +102,7 @@ describe('a server that is a program', () => {
     await using setup = await mcpUnderTest([wild({ environment: { KEY: 'secret:KEY', PLAIN: 'plain-text' } })]);
     await setup.servers.tools();
     const { content, structured } = await setup.call('wild.secret');
+    delete process.env.SVC_TEST_LEAK;
     const env = structured?.env;
     assert.ok(typeof env === 'object' && env !== null && !Array.isArray(env));
     const own = new Set(['PATH', 'HOME', 'LANG', 'PWD', 'KEY', 'PLAIN', 'SVC_PROGRAM_RUN', 'OLDPWD', 'SHLVL', '_']);

@@ -36,6 +36,7 @@ describe('program.run', { timeout: 300_000 }, () => {
     process.env.SVC_TEST_LEAK = 'leak';
     const path = await setup.script('#!/bin/sh\nenv\necho "in: $(cat)"\nls /proc/self/fd | tr "\\n" " "\n');
     const { stdout } = await setup.run({ path, env: { GIVEN: 'yes', TEXT: 'literal:secret:x', HOST: 'env:HOME' } });
+    delete process.env.SVC_TEST_LEAK;
     const names = stdout
       .split('\n')
       .filter((line) => /^\w+=/.test(line))

@@ -7,7 +7,7 @@ import { FileKeySource } from '../../../security/encryption/file-key-source.ts';
 import { KeyRing } from '../../../security/encryption/key-ring.ts';
 import { SecretDocuments } from '../../../security/secret-store/secret-documents.ts';
 import { liveFiles } from '../../support/live-files.ts';
-import { needsSandbox } from '../../support/sandbox.ts';
+import { NEEDS_SANDBOX } from '../../support/needs-sandbox.ts';
 import { sample } from '../../support/size.ts';
 import { limitedFiles, smallFileSystem } from '../../support/small-disk.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -51,7 +51,7 @@ async function storedVersions(data: string, tenant: string, path: string): Promi
   }
 }
 
-describe('what keys and secrets leave behind', await needsSandbox(), () => {
+describe('what keys and secrets leave behind', NEEDS_SANDBOX, () => {
   let realms: Realms;
   let node: ProductNode;
   let data: string;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { needsSandbox } from '../../support/sandbox.ts';
+import { NEEDS_SANDBOX } from '../../support/needs-sandbox.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { Realms } from '../realms.ts';
 import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
 import type { Headers, SealClient } from './transports.ts';
 
-describe('SEAL behind identity providers', await needsSandbox(), () => {
+describe('SEAL behind identity providers', NEEDS_SANDBOX, () => {
   let realms: Realms;
   let at: SealNode;
   let admin: Headers;

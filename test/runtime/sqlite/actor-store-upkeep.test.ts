@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, it, mock } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Address, Partition } from '../../../runtime/address.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
@@ -105,14 +105,14 @@ describe('upkeep of the data file', () => {
       assert.deepEqual(await again(setup.store, id), { kind: 'accepted', seq: 2 });
     }));
 
-  it('a renewed claim waits for no disk, and the commit after it does', () =>
+  it('a renewed claim waits for no disk, and the commit after it does', (t) =>
     withStore(async ({ store }) => {
       const got = await store.acquire(PARTITION, 'node', randomUUID(), 1_000_000);
       assert.ok(got.kind === 'granted');
       const started = { runner: 'node/life', ttlMs: 60_000 };
       const effect = { id: randomUUID(), queue: 'q', address: TO, mode: 'repeatable' as const, body: '{}', started };
       await store.commit(commitOf(got.lease, 0, 0, { effectsOpened: [effect] }), 0);
-      const exec = mock.method(DatabaseSync.prototype, 'exec');
+      const exec = t.mock.method(DatabaseSync.prototype, 'exec');
       try {
         assert.equal(await store.keepEffect(PARTITION, effect.id, 1, 60_000), true);
         await store.commit(commitOf(got.lease, 0, 0, { effectsCancelled: [effect.id] }), 0);

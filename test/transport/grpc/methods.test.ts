@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Metadata } from '@grpc/grpc-js';
 import type { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { IdentityProvider, type SigningKey, sign, signingKey } from '../../security/identity-provider.ts';
-import { needsSandbox } from '../../support/sandbox.ts';
+import { NEEDS_SANDBOX } from '../../support/needs-sandbox.ts';
 import { clientOf, ended, metadataOf, request, text, type Unary, unary } from './call.ts';
 import { manifest, node, type TestNode } from './node.ts';
 
@@ -76,7 +76,7 @@ const FOR_OPERATORS = ['ExecuteSystemCommand', 'StoreMemoryPattern'];
 
 const ROBOT = { azp: 'robot', svc_role: 'svc:service' };
 
-describe('methods of SvcRuntime behind an identity provider', await needsSandbox(), () => {
+describe('methods of SvcRuntime behind an identity provider', NEEDS_SANDBOX, () => {
   let at: TestNode;
   let client: SvcRuntimeClient;
   let key: SigningKey;
