@@ -80,7 +80,7 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
   const opened = new AsyncDisposableStack();
   let podman: TestPodman;
   before(async () => {
-    podman = opened.use(await TestPodman.start());
+    podman = opened.use(await TestPodman.start({ own: true }));
   });
   after(() => opened.disposeAsync());
 

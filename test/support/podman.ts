@@ -5,6 +5,7 @@ import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
+import { atEndOfBatch } from './batches.ts';
 import { waitUntil } from './wait-until.ts';
 
 /** Image of the tests: a static busybox and nothing else. */
@@ -37,6 +38,18 @@ export interface PodmanOptions {
   readonly insecureRegistry?: string;
   /** False: an engine that has no init for containers. Default: the machine's, when it has one. */
   readonly init?: boolean;
+  /** True: one of its own also in a batch, for a test that ends or freezes it, or runs a node as a user who enters its directory. */
+  readonly own?: boolean;
+}
+
+/** What the files of this batch share: to import its image and to start and end it takes a second of processor time. */
+let shared: Promise<TestPodman> | null = null;
+let users = 0;
+
+async function endShared(): Promise<void> {
+  const engine = await shared;
+  shared = null;
+  await engine?.[Symbol.asyncDispose]();
 }
 
 /** Options of tests that need an engine which puts an init into containers. */
@@ -45,16 +58,33 @@ export const NEEDS_CATATONIT: { readonly skip?: string } =
     ? NEEDS_PODMAN
     : { skip: 'CONTAINERS WITH AN INIT NOT TESTED: catatonit is not installed (apt-get install catatonit)' };
 
-/** A Podman of its own: storage, runtime directory and API socket are private to it. */
+/**
+ * A Podman of the tests: storage, runtime directory and API socket are private to it. Files of a batch that ask for no
+ * options share one; each has a directory of its own, and finds no container of the file before.
+ */
 export class TestPodman implements AsyncDisposable {
+  /** Removed in the end. */
   readonly directory: string;
   readonly socketPath: string;
+  /** Directory of its storage and socket. */
+  readonly #home: string;
   readonly docker: Docker;
   readonly #env: NodeJS.ProcessEnv;
   #service: { readonly pid: number; readonly exited: Promise<unknown> } | null = null;
 
   static async start(options: PodmanOptions = {}): Promise<TestPodman> {
     if (reason !== null) throw new Error(`this test needs a container engine: ${reason}`);
+    if (Object.keys(options).length > 0) return TestPodman.#launch(options);
+    if (shared === null && atEndOfBatch(endShared)) shared = TestPodman.#launch(options);
+    if (shared === null) return TestPodman.#launch(options);
+    const engine = await shared;
+    // A node that was killed may have asked for one more container.
+    if (users === 0) await engine.#empty();
+    users += 1;
+    return new TestPodman(await mkdtemp(join(tmpdir(), 'svc-podman-user-')), engine.directory);
+  }
+
+  static async #launch(options: PodmanOptions): Promise<TestPodman> {
     const directory = await mkdtemp(join(tmpdir(), 'svc-podman-'));
     const podman = new TestPodman(directory);
     await writeConfiguration(directory, options);
@@ -63,20 +93,22 @@ export class TestPodman implements AsyncDisposable {
     return podman;
   }
 
-  constructor(directory: string) {
+  private constructor(directory: string, home = directory) {
     this.directory = directory;
-    this.socketPath = join(directory, 'api.sock');
+    this.#home = home;
+    this.socketPath = join(home, 'api.sock');
     this.docker = new Docker({ socketPath: this.socketPath });
     this.#env = {
       PATH: process.env.PATH,
-      HOME: directory,
-      CONTAINERS_CONF: join(directory, 'containers.conf'),
-      CONTAINERS_REGISTRIES_CONF: join(directory, 'registries.conf'),
+      HOME: home,
+      CONTAINERS_CONF: join(home, 'containers.conf'),
+      CONTAINERS_REGISTRIES_CONF: join(home, 'registries.conf'),
     };
   }
 
   /** Starts the API; containers that run already go on. */
   async up(): Promise<void> {
+    if (this.#home !== this.directory) throw new Error('a shared Podman is up: ask for one of your own');
     const args = [...this.#storage(), 'system', 'service', '--time=0', `unix://${this.socketPath}`];
     const child = spawn('podman', args, { cwd: this.directory, env: this.#env, stdio: 'ignore' });
     if (child.pid === undefined) throw new Error('podman could not be started');
@@ -112,6 +144,7 @@ export class TestPodman implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#home !== this.directory) return this.#leave();
     try {
       this.podman('rm', '--all', '--force', '--time', '0');
     } finally {
@@ -129,8 +162,20 @@ export class TestPodman implements AsyncDisposable {
     }
   }
 
+  async #empty(): Promise<void> {
+    const containers = await this.docker.listContainers({ all: true });
+    if (containers.length > 0) this.podman('rm', '--all', '--force', '--time', '0');
+  }
+
+  /** Leaves the shared one as it was found. */
+  async #leave(): Promise<void> {
+    users -= 1;
+    if (users === 0) await this.#empty();
+    await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
   #storage(): string[] {
-    const at = (name: string) => join(this.directory, name);
+    const at = (name: string) => join(this.#home, name);
     return ['--root', at('root'), '--runroot', at('run'), '--tmpdir', at('tmp')];
   }
 

@@ -27,7 +27,7 @@ export async function openToolKillSurroundings(
   which: readonly string[],
 ): Promise<ToolKillSurroundings> {
   await using opened = new AsyncDisposableStack();
-  const podman = which.includes('docker') ? opened.use(await TestPodman.start()) : null;
+  const podman = which.includes('docker') ? opened.use(await TestPodman.start({ own: true })) : null;
   const agents = toolAgents(which);
   const at = opened.use(
     await openNodeOnStores(kind, {

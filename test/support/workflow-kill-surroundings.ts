@@ -38,7 +38,7 @@ export async function openWorkflowKillSurroundings({
   const mongo = await startMongo();
   opened.defer(() => mongo.stop());
   const startedAtMs = Date.now();
-  const podman = await TestPodman.start();
+  const podman = await TestPodman.start({ own: true });
   opened.defer(() => podman[Symbol.asyncDispose]());
   const config = await writeNodeConfig(directory, {
     observability: { logging: { level: 'warn' } },

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { ContainerEngine } from '../../../effects/containers/engine.ts';
 import { findEngine } from '../../../effects/containers/engine-error.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { NEEDS_PODMAN } from '../../support/podman.ts';
+import { NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -14,7 +14,7 @@ const WAITING = 'seq 1000; while [ ! -e /data/go ]; do sleep 0.05; done; echo la
 describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
   let setup: PodmanUnderTest;
   before(async () => {
-    setup = await podmanUnderTest({ patienceMs: 15_000 });
+    setup = await podmanUnderTest({ podman: await TestPodman.start({ own: true }), patienceMs: 15_000 });
   });
   after(async () => {
     await setup[Symbol.asyncDispose]();

@@ -112,7 +112,8 @@ export class AwaySetup implements FaultStores {
     const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
     opened.defer(() => redis.stop());
     opened.defer(() => mongo.stop());
-    const engine = options.containers === true && NEEDS_PODMAN.skip === undefined ? await TestPodman.start() : null;
+    const engine =
+      options.containers === true && NEEDS_PODMAN.skip === undefined ? await TestPodman.start({ own: true }) : null;
     if (engine !== null) opened.defer(() => engine[Symbol.asyncDispose]());
     const journal = await makeJournal(directory);
     const volumes = join(directory, 'volumes');

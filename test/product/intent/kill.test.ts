@@ -47,7 +47,7 @@ test(
   `a node killed in ${KILLED_IN.length} of the ${STATES.length} states of the pipeline ends it as without the kill`,
   NEEDS_PODMAN,
   async () => {
-    await using podman = await TestPodman.start();
+    await using podman = await TestPodman.start({ own: true });
     await using setup = await IntentNode.start(RULES, { podman, execute: { generate: true } });
     const { pipeline_execution_id: id } = await setup.start(GOAL);
     for (const state of KILLED_IN) {
