@@ -82,7 +82,7 @@ describe('a fleet whose controllers die', { skip, timeout: 300_000 }, () => {
     await first.process.kill();
     const begun = performance.now();
     await hasNewHeartbeat(second);
-    console.log(`the other controller hears the worker after ${Math.round(performance.now() - begun)} ms`);
+    console.log(`the other controller has a heartbeat of the worker after ${Math.round(performance.now() - begun)} ms`);
     await work;
     await runs();
   });

@@ -121,7 +121,7 @@ class Chaos {
           random: this.#random,
           recovery: this.#recovery,
           running: this.#running,
-          nextEvent: () => new Promise((tell) => this.#waiting.push(tell)),
+          nextEvent: () => new Promise((resolve) => this.#waiting.push(resolve)),
           abort: this.#abort,
         }),
       abort: this.#abort,
@@ -141,7 +141,7 @@ class Chaos {
       url: () => node.url,
       onEvent: ({ atMs, name }) => {
         this.#recovery.saw(id, atMs);
-        if (!isFinal({ name })) for (const tell of this.#waiting.splice(0)) tell();
+        if (!isFinal({ name })) for (const resolve of this.#waiting.splice(0)) resolve();
         if (!agent.cancelled || name !== 'iteration_output') return;
         cancelled ??= cancel(node, id, signal).then((counts) => (counts ? Date.now() : null));
       },

@@ -67,7 +67,7 @@ const FILES: readonly (readonly [title: string, file: string | Uint8Array, expec
     /llm_providers\[0\]\.type/,
   ],
   [
-    'embeddings of a model that nobody has',
+    'embeddings of an unknown model',
     `${head}spec: { cortex: { embeddings: { alias: meaning } } }\n`,
     /cortex\.embeddings\.alias: no enabled provider has a model with the alias "meaning"/,
   ],

@@ -7,7 +7,7 @@ import { agentYaml, ProductNode } from './product-node.ts';
 
 const verdict = (score: number, reasoning: string): string => JSON.stringify({ score, confidence: 0.9, reasoning });
 
-/** A judge is given JSON, so what it judges stands between quotes. */
+/** A judge receives JSON, so the text that it judges is in quotes. */
 const RULES = [
   { match: { contains: 'I am the strict one' }, reply: verdict(0.6, 'It could be better still.') },
   { match: { contains: 'I am the mild one' }, reply: verdict(1, 'It is perfect as it is.') },
@@ -57,7 +57,7 @@ describe('an agent that is refined by judges', () => {
 
   const stream = async (id: string): Promise<string> => (await node.call('GET', `/v1/executions/${id}/stream`)).text;
 
-  /** The judges that are waited for, once their executions run. */
+  /** The judges whose executions run and are waited for. */
   async function judging(id: string): Promise<z.output<typeof Judges>> {
     let last: z.output<typeof Judges> | undefined;
     await waitUntil('a judge to run', async () => {
@@ -68,7 +68,7 @@ describe('an agent that is refined by judges', () => {
     return last;
   }
 
-  test('retries with the reason what a judge refuses, until it is accepted', async () => {
+  test('retries with the reason of a judge’s refusal, until the judge accepts', async () => {
     const id = await runJudged('writer', [{ type: 'semantic', judge_agent: 'critic', criteria: 'Is there a source?' }]);
     const end = await ended(id);
     assert.deepEqual([end.status, end.iteration_count, end.last_output], ['completed', 2, 'Draft two, with a source.']);
@@ -90,7 +90,7 @@ describe('an agent that is refined by judges', () => {
     );
   });
 
-  test('ends at once, under its code, when its judge has a model that is not there; a panel of a workflow too', async () => {
+  test('ends at once, under its code, when the model of its judge does not exist; a panel of a workflow too', async () => {
     const task = { prompt_template: '{{input}}' };
     await node.deploy(agentYaml('lost', { task, runtime: { model: 'nowhere' } }));
     const end = await ended(await runJudged('by-lost', [{ type: 'semantic', judge_agent: 'lost' }]));
@@ -126,14 +126,14 @@ describe('an agent that is refined by judges', () => {
     assert.equal((await ended(id)).status, 'completed');
   });
 
-  test('stops at judges of judges of judges', async () => {
+  test('stops at the third level of judges that are judged themselves', async () => {
     const id = await runJudged('narcissus', [{ type: 'semantic', judge_agent: 'narcissus' }]);
     const end = await ended(id);
     assert.equal(end.status, 'failed');
     assert.match(String(end.last_error), /MaxRecursiveDepthExceeded/);
   });
 
-  test('says which judges it waits for; a cancel stops them', async () => {
+  test('names the judges that it waits for; a cancel stops them', async () => {
     const slow = [{ type: 'semantic', judge_agent: 'critic', criteria: 'Is it slow?' }];
     const id = await runJudged('waits', slow);
     const { reason, judges } = await judging(id);

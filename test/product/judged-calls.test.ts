@@ -38,7 +38,7 @@ describe('an agent whose judge rejects every call', () => {
     assert.deepEqual([status.status, status.last_output], ['completed', 'was not let write']);
   });
 
-  test('writes by a signed call: an external caller is never sent to a judge', async () => {
+  test('writes by a signed call: an external call is never sent to a judge', async () => {
     const execution_id = await node.run(writer, 'endless');
     await waitUntil('it runs', async () => (await node.statusOf(execution_id)).status === 'running');
     const client = restClient(node.url);

@@ -28,7 +28,7 @@ describe('a node with spec.iam.local: token', () => {
     assert.doesNotMatch(node.process.log + node.process.announced, new RegExp(await tokenNow()));
   });
 
-  test('says which page opens the dashboard with the token; that one is for its user only, too', async () => {
+  test('names the page that opens the dashboard with the token; that page is for its user only, too', async () => {
     const [, url = ''] = /the dashboard opens with it by (file:\S+)/.exec(node.process.announced) ?? [];
     const page = fileURLToPath(url);
     assert.equal(page, join(node.directory, 'data', 'dashboard.html'));
@@ -36,7 +36,7 @@ describe('a node with spec.iam.local: token', () => {
     assert.ok((await readFile(page, 'utf8')).includes(`location.replace("${node.url}/#token=${await tokenNow()}")`));
   });
 
-  test('what a trusted proxy or any client says about its address changes nothing', async () => {
+  test('addresses in headers of a trusted proxy or of any client change nothing', async () => {
     const headers = {
       'x-forwarded-for': '127.0.0.1, 10.0.0.1',
       'x-forwarded-host': 'localhost',
@@ -88,7 +88,7 @@ describe('a node with spec.iam.local: token', () => {
     assert.equal((await list({ SVC_DATA: join(node.directory, 'data'), SVC_TOKEN: 'x' })).code, 3);
   });
 
-  test('the next start has a new token, and a start that needs none leaves none of the files', async () => {
+  test('the next start has a new token, and a start without one removes the files', async () => {
     const old = await bearer();
     await node.process.kill();
     await node.spawn();

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type LogFile, LogOutput } from '../../app/log/log-output.ts';
 
-/** A clock whose timers go off when the test says so. */
+/** A clock whose timers fire when the test advances it. */
 function handClock() {
   const due = new Set<() => void>();
   return {
@@ -23,7 +23,7 @@ function handClock() {
 
 type Ending = { readonly code: string } | { readonly bytes: number };
 
-/** A file whose writes end as they are told to: with an error, or after so many bytes. */
+/** A file whose writes end as the test decides: with an error, or after a number of bytes. */
 function handFile(next: () => Ending) {
   let text = '';
   const file: LogFile = {
@@ -45,7 +45,7 @@ const ALL: Ending = { bytes: Number.POSITIVE_INFINITY };
 const line = (n: number): string => `{"n":${n}}\n`;
 
 describe('the output of a log', () => {
-  test('drops what a full disk does not take, and says how many lines when there is room', () => {
+  test('drops lines that a full disk refuses, and logs their number when there is space', () => {
     const clock = handClock();
     let ending: Ending = { code: 'ENOSPC' };
     const { file, text } = handFile(() => ending);
@@ -79,7 +79,7 @@ describe('the output of a log', () => {
     assert.equal(lines.filter((one) => one.includes(`"dropped_lines":${droppedLines}`)).length, 1);
   });
 
-  test('whatever a disk does, each line is written whole and in order, or counted', () => {
+  test('whatever the disk does, each line is written completely and in order, or counted', () => {
     const step = fc.oneof(
       fc.record({ bytes: fc.integer({ min: 1, max: 60 }) }),
       fc.constantFrom({ code: 'ENOSPC' }, { code: 'EAGAIN' }, { code: 'EPIPE' }),
@@ -120,7 +120,7 @@ describe('the output of a log', () => {
     );
   });
 
-  test('is flushed when its lines are written, and not waited for when they cannot be', async () => {
+  test('a flush ends when the lines are written, and does not wait when they cannot be written', async () => {
     const clock = handClock();
     const held: (() => void)[] = [];
     const { file } = handFile(() => ALL);

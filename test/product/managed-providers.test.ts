@@ -65,7 +65,7 @@ describe('providers of models from a controller', () => {
     });
   };
 
-  test('one that is put is used without a restart, with its key from the secret; removed, its aliases are unknown', async () => {
+  test('one that is put is used without a restart, with its key from the secret; when it is removed, its aliases are unknown', async () => {
     assert.equal((await runOnce()).error?.code, 'not_found');
     const first = await change('PUT', `${PATH}/fleet`, provider());
     const ended = await runOnce();
@@ -111,7 +111,7 @@ describe('providers of models from a controller', () => {
     ['a file of one node', { type: 'scripted', script: '/etc/passwd' }, 'type'],
     ['an unknown member', { colour: 'red' }, 'colour'],
   ] as const) {
-    test(`${what} is refused, naming the field and without the value`, async () => {
+    test(`${what} is refused; the error names the field without the value`, async () => {
       const { status, text } = await node.json('PUT', `${PATH}/other`, provider(body));
       answers.push(text);
       assert.equal(status, 400, text);
@@ -119,7 +119,7 @@ describe('providers of models from a controller', () => {
     });
   }
 
-  test('no answer, configuration or entry of the audit has the key, and each change is audited', async () => {
+  test('no answer, configuration or audit entry contains the key, and each change is audited', async () => {
     const config = await node.call('GET', '/v1/cluster/config');
     const listed = await node.call('GET', PATH);
     const audit = await waitUntil('the audit has it', async () => {

@@ -15,7 +15,7 @@ spec:
     ask: { kind: Agent, agent: ${agent}, input: hello, transitions: [] }
 `;
 
-describe('what a node reports about itself, and to which callers', () => {
+describe('reports of a node about itself, and the callers that get them', () => {
   let realms: Realms;
   let node: ProductNode;
   before(async () => {
@@ -31,7 +31,7 @@ describe('what a node reports about itself, and to which callers', () => {
   const call = async (as: CallerName, tool: string, args: object = {}) =>
     node.json('POST', `/v1/tools/${tool}`, args, await realms.headers(as));
 
-  test('svc.system.* answers operators alone; for all others these tools do not exist', async () => {
+  test('svc.system.* answers operators only; for all other callers these tools do not exist', async () => {
     for (const tool of ['svc.system.info', 'svc.system.config']) {
       assert.equal((await call('operator', tool)).status, 200);
       for (const as of ['service', 'serviceForAlpha', 'alphaAdmin', 'alphaUser', 'betaAdmin', 'consumer'] as const) {
@@ -42,7 +42,7 @@ describe('what a node reports about itself, and to which callers', () => {
     }
   });
 
-  test('the configuration has the settings in force and where they were read, and no secret', async () => {
+  test('the configuration has the settings in force and their sources, and no secret', async () => {
     const { text, body } = await call('operator', 'svc.system.config');
     assert.doesNotMatch(text, new RegExp(SECRET));
     assert.match(text, /literal:\[redacted\]/);
@@ -50,7 +50,7 @@ describe('what a node reports about itself, and to which callers', () => {
     assert.match(JSON.stringify(body.structuredContent), /"config_path":"[^"]+svc\.yaml"/);
   });
 
-  test('svc.system.info names exactly what the caller may use', async () => {
+  test('svc.system.info names exactly the tools that the caller may use', async () => {
     const { body } = await call('operator', 'svc.system.info');
     const listed = await node.call('GET', '/v1/tools', { headers: await realms.headers('operator') });
     const { tools } = listed.body;
@@ -99,7 +99,7 @@ describe('a language and version that the node does not have', () => {
     assert.deepEqual(executions, []);
   });
 
-  test('fails the state of a workflow that calls it, which names it', async () => {
+  test('fails the state of a workflow that calls it, and the error names it', async () => {
     const id = await node.runWorkflow(flow('unknown'));
     const run = await waitUntil('the run to end', async () => {
       const { body, text } = await node.call('GET', `/v1/workflows/executions/${id}`);
@@ -108,7 +108,7 @@ describe('a language and version that the node does not have', () => {
     assert.match(run, REFUSED);
   });
 
-  test('is a warning at its deploy, with the line; a deprecated one too, and a line in the log when it runs', async () => {
+  test('is a warning at its deploy, with the line; a deprecated one too, and also a log line when it runs', async () => {
     const deploy = async (name: string, version: string) => {
       const manifest_yaml = agentYaml(name, { runtime: { language: 'python', version } });
       return (await node.json('POST', '/v1/agents', { manifest_yaml })).body;

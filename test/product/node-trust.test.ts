@@ -15,7 +15,7 @@ const HERE = { 'svc-node-grpc-address': '127.0.0.1:50056' };
 const managed = (level: string): string =>
   `apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {observability: {logging: {level: ${level}}}}\n`;
 
-describe('a controller that asks its nodes for join tokens', { timeout: 300_000 }, () => {
+describe('a controller that requires join tokens', { timeout: 300_000 }, () => {
   let directory = '';
   let node: NodeProcess;
   let url = '';
@@ -56,7 +56,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 300_000 
     assert.equal(own.status, 'ACTIVE');
   });
 
-  test('accepts nodes with a token of svc node token create, and shows which node came with which', async () => {
+  test('accepts nodes with a token of svc node token create, and shows which node joined with which', async () => {
     const token = await cli('node', 'token', 'create', '--name', 'worker-1', '--tag', 'gpu');
     assert.match(token, /^svcj_[A-Za-z0-9_-]{43}$/);
     await using worker = new RegisteredNode([cluster], {
@@ -107,7 +107,7 @@ describe('a controller that asks its nodes for join tokens', { timeout: 300_000 
     again.close();
   });
 
-  test('pushes configurations that grow, and keeps the version with the text', async () => {
+  test('pushes configurations with growing versions, and keeps the version with the text', async () => {
     for (const level of ['debug', 'warn']) {
       await writeFile(at('managed.yaml'), managed(level));
       await cli('node', 'config', 'set', at('managed.yaml'));

@@ -49,7 +49,7 @@ function parsed(expr: string): Parsed {
 
 const ROWS = new Map<string, MetricRow>(Object.values(METRICS).map((row) => [row.name, row]));
 
-/** The metric that a series belongs to: a histogram has three. */
+/** The metric of a series: a histogram has three series. */
 const familyOf = (series: string): string => (ROWS.has(series) ? series : series.replace(/_(?:bucket|sum|count)$/, ''));
 
 describe('the metrics of a node', () => {
@@ -68,7 +68,7 @@ describe('the metrics of a node', () => {
   });
   after(() => node?.[Symbol.asyncDispose]());
 
-  test('are those of the table, with their types and labels, and no others of this name', () => {
+  test('are those of the table, with their types and labels, and no others of this prefix', () => {
     const found = [...page.matchAll(/^# TYPE (svc_\S+) (\S+)$/gm)].map(([, name = '', type = '']) => `${name} ${type}`);
     assert.deepEqual(found.sort(), [...ROWS.values()].map(({ name, type }) => `${name} ${type}`).sort());
     for (const [, series = '', labels = ''] of page.matchAll(/^(svc_\w+)\{([^}]*)\}/gm)) {
@@ -82,7 +82,7 @@ describe('the metrics of a node', () => {
     }
   });
 
-  test('say what the run did: its call, its deliveries, its effect, its commits, its store calls', () => {
+  test('count what the run did: its call, its deliveries, its effect, its commits, its store calls', () => {
     for (const sample of [
       'svc_http_request_seconds_count{method="POST",route="/v1/executions",status="2xx"} 1',
       'svc_turn_seconds_count{kind="execution",outcome="done"}',
@@ -104,7 +104,7 @@ describe('the metrics of a node', () => {
     }
   });
 
-  test('are all that the dashboard and the alerts name, with their labels', () => {
+  test('are all that the dashboard and the alerts use, with their labels', () => {
     assert.ok(EXPRESSIONS.length > 30);
     for (const [where, expr] of EXPRESSIONS) {
       const { metrics, labels } = parsed(expr);

@@ -28,7 +28,10 @@ async function completed(id: string): Promise<Readonly<Record<string, unknown>>>
   });
 }
 
-/** All spans of a trace, once they hold what is wanted and each one that another span or request names as parent. */
+/**
+ * All spans of a trace, once they include the expected ones and every span that another span or request names as
+ * parent.
+ */
 const whole = (trace: string, wanted: (spans: readonly ReceivedSpan[]) => boolean): Promise<ReceivedSpan[]> =>
   waitUntil(`the spans of ${trace}`, () => {
     const spans = receiver.of(trace);
@@ -68,7 +71,7 @@ describe('OpenTelemetry', () => {
     await Promise.all([models.stop(), tools[Symbol.asyncDispose]()]);
   });
 
-  test("one trace leads from the caller's span to the requests of a model and of a tool server", async () => {
+  test('one trace connects the caller’s span with the requests to a model and to a tool server', async () => {
     models.script(
       {
         toolCalls: [{ id: 'c1', name: 'h_echo', arguments: `{"password":"${CANARY}"}` }],
@@ -90,7 +93,7 @@ describe('OpenTelemetry', () => {
     assert.ok(start !== undefined);
     assert.deepEqual([start.parent_span_id, start.trace_state, start.kind], [CALLER, STATE, 5]);
     assert.deepEqual([start.resource['service.name'], start.resource['service.instance.id']], ['svc', 'node-of-spans']);
-    // What the model and the tool server were sent names a span of this trace, which leads to the caller's.
+    // The requests to the model and the tool server name a span of this trace, whose ancestors include the caller's.
     const model = models.calls.at(-1)?.headers;
     const tool = tools.calls.at(-1);
     const seen = [model?.traceparent, tool?.headers.traceparent, tool?.meta.traceparent];
@@ -127,14 +130,14 @@ describe('OpenTelemetry', () => {
     assert.equal(chat?.kind, 3);
   });
 
-  test('no span holds a payload or a secret, and the receiver gets the headers of the settings', () => {
+  test('no span contains a payload or a secret, and the receiver gets the headers of the settings', () => {
     assert.ok(receiver.bodies.length > 0);
     assert.ok(receiver.bodies.every((body) => !body.includes(CANARY)));
     assert.ok(receiver.headers.every((headers) => headers['x-otlp-key'] === CANARY));
     assert.deepEqual([...new Set(receiver.paths)], ['/v1/traces']);
   });
 
-  test("a call over gRPC and one over MCP follow their caller's span, and one without the sampled flag leaves none", async () => {
+  test('a call over gRPC and one over MCP continue their caller’s span, and one without the sampled flag exports none', async () => {
     models.script({ chunks: ['ok'] });
     const [overGrpc, overMcp, unsampled] = [traceNumber(1), traceNumber(2), traceNumber(3)];
     const client = clientOf(await node.process.grpcAddress);
@@ -154,7 +157,7 @@ describe('OpenTelemetry', () => {
     assert.deepEqual(receiver.of(unsampled), []);
   });
 
-  test('a receiver that is gone keeps no run from its end and no node from stopping', async () => {
+  test('without a receiver runs end and the node stops in time', async () => {
     await receiver.stop();
     models.script({ chunks: ['alone'] });
     const status = await completed(await node.run(agent, 'go on'));

@@ -12,7 +12,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
 const CANARY = 'canary-77d20b4e';
-/** More than stays in a message. */
+/** Longer than a message may be. */
 const LARGE = Array.from({ length: 8_000 }, (_none, at) => `${CANARY} ${at * 7_919}`).join(' ');
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
@@ -39,7 +39,7 @@ describe('two nodes that encrypt payloads, on Redis and a MongoDB-wire server', 
     await Promise.all([redis?.stop(), mongo?.stop(), rm(keys, { recursive: true, force: true })]);
   });
 
-  /** Keys of Redis, and files of the servers and of the nodes' own directories, that hold the text. */
+  /** Keys of Redis, and files of the servers and of the nodes' own directories, that contain the text. */
   async function placesWith(text: string): Promise<string[]> {
     const found: string[] = [];
     const client = new Redis(redis.url);
@@ -104,7 +104,7 @@ describe('two nodes that encrypt payloads, on Redis and a MongoDB-wire server', 
     assert.notDeepEqual(await placesWith('#svc-system/1/'), []);
   });
 
-  test('go on with each other’s partitions when one is killed', async () => {
+  test('continue with each other’s partitions when one is killed', async () => {
     const [one, other] = nodes;
     assert.ok(one !== undefined && other !== undefined);
     const agent_id = await one.deploy(agentYaml('steady'));

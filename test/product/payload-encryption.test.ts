@@ -10,12 +10,14 @@ import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 import { DONE, workflowText } from './tenant-objects.ts';
 
 const CANARY = 'canary-51f0a9c3';
-/** More than stays in a message. */
+/** Longer than a message may be. */
 const LARGE = Array.from({ length: 8_000 }, (_none, at) => `${CANARY} ${at * 7_919}`).join(' ');
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs', 'operations', 'payload-encryption.md');
 
-/** Collections of the key ring, of secrets and of format notes: encrypted by themselves, or needed to read the others. */
+/**
+ * Collections of the key ring, of secrets and of format notes: encrypted in another way, or needed to read the others.
+ */
 const OF_THE_KEYS = ['payload_keys', 'secret_keys', 'secret_key_copies', 'secrets', 'secret_values', 'store_facts'];
 
 /** Fields of every document. */
@@ -23,7 +25,7 @@ const KEYS = ['tenant', 'id', 'version'];
 
 const listed = (value: unknown): Readonly<Record<string, unknown>>[] => (Array.isArray(value) ? value : []);
 
-/** The fields in plain that the documentation names, by collection. */
+/** The plain-text fields that the documentation names, by collection. */
 async function documented(): Promise<Map<string, readonly string[]>> {
   const rows = (await readFile(DOCS, 'utf8')).matchAll(/^\| `(\w+)` \| (.*?) \|$/gm);
   return new Map(
@@ -31,7 +33,7 @@ async function documented(): Promise<Map<string, readonly string[]>> {
   );
 }
 
-/** Fields of the documents as they are on disk, by collection. */
+/** Fields of the documents as stored on disk, by collection. */
 function fieldsOnDisk(file: string): Map<string, Set<string>> {
   const database = new DatabaseSync(file, { readOnly: true });
   const found = new Map<string, Set<string>>();
@@ -75,13 +77,13 @@ describe('a node that encrypts payloads', () => {
       return answer.body.status === 'completed' && answer;
     });
 
-  /** Whether the first message of an execution has what it was started with. */
+  /** Whether the first message of an execution contains its input. */
   async function isWhole(id: string): Promise<boolean> {
     const [first] = listed((await done('GET', `/v1/actors/execution/${id}/history`)).deliveries);
     return (await node.call('GET', `/v1/messages/${first?.message_id}`)).text.includes(CANARY);
   }
 
-  /** Files of the stores that hold the text; not those that programs work in. */
+  /** Files of the stores that contain the text; without the files in which programs work. */
   async function filesWith(text: string, of = data): Promise<string[]> {
     const found: string[] = [];
     for await (const [path, content] of liveFiles(of)) {
@@ -90,7 +92,7 @@ describe('a node that encrypts payloads', () => {
     return found;
   }
 
-  /** Starts the stopped node once more. */
+  /** Starts the stopped node again. */
   async function again(): Promise<void> {
     await node.process.kill('SIGKILL');
     await node.spawn();
@@ -138,7 +140,7 @@ describe('a node that encrypts payloads', () => {
       return [run, flow].every((id) => listed(runs).some((one) => one.id === id));
     });
     await done('GET', `/v1/executions/${run}/why`);
-    // The ledger follows commits by half a second.
+    // The ledger is up to half a second behind commits.
     const trace = await waitUntil('the trace is in the ledger', async () => {
       const answer = await node.call('GET', `/v1/traces/${body.trace_id}`);
       return answer.status === 200 && listed(answer.body.deliveries).length > 4 && answer.body;
@@ -158,7 +160,7 @@ describe('a node that encrypts payloads', () => {
     await completed(`/v1/executions/${forked.id}`);
   });
 
-  test('writes with the newest key version after a rotation, while runs go on, and reads what older ones encrypted', async () => {
+  test('writes with the newest key version after a rotation, while runs continue, and reads what older ones encrypted', async () => {
     const agent_id = await node.deploy(agentYaml('steady'));
     const going = await node.run(agent_id, `steady ${CANARY}`);
     const { current } = await done('POST', '/v1/cluster/secret-keys/rotate');
@@ -185,7 +187,7 @@ describe('a node that encrypts payloads', () => {
     assert.deepEqual(await filesWith(CANARY), []);
   });
 
-  test('has in plain only the fields of documents that the documentation names', async () => {
+  test('stores only the documented fields of documents in plain text', async () => {
     const named = await documented();
     for (const [collection, fields] of fieldsOnDisk(join(data, 'documents.db'))) {
       if (OF_THE_KEYS.includes(collection)) continue;

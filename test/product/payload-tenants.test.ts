@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 import { type CallerName, Realms } from './realms.ts';
 
-/** Of the tenant whose payloads are encrypted, and of another one. */
+/** A text of the tenant whose payloads are encrypted, and one of another tenant. */
 const WORDS = { alpha: 'canary-a1c6e093', beta: 'canary-b7d41f28' } as const;
 
 type Tenant = keyof typeof WORDS;
@@ -48,7 +48,7 @@ describe('a node that encrypts the payloads of one tenant', () => {
     assert.deepEqual([await stored(WORDS.alpha), await stored(WORDS.beta)], [false, true]);
   });
 
-  test('without a data key: names tenant and version at once, serves the others, and reads again when the key is back', async () => {
+  test('without a data key: names tenant and version at once, serves the other tenants, and reads again when the key is back', async () => {
     const operator = await realms.headers('operator');
     assert.equal((await node.json('POST', '/v1/cluster/secret-keys/rotate', undefined, operator)).status, 200);
     await node.process.kill('SIGKILL');

@@ -11,7 +11,7 @@ const PARTITIONS = 16;
 const preload = pathToFileURL(new URL('../support/raise-fault.ts', import.meta.url).pathname).href;
 const raising = (kind: string) => ({ NODE_OPTIONS: `--import ${preload}`, SVC_TEST_FAULT: kind });
 
-/** Lines that tell of a fault which nothing handled. */
+/** Log lines about a fault that no handler caught. */
 const faultLines = (log: string): readonly Readonly<Record<string, unknown>>[] =>
   log
     .split('\n')
@@ -25,12 +25,12 @@ async function end(node: ProductNode): Promise<number> {
   return performance.now() - began;
 }
 
-describe('a fault that nothing handles', { timeout: 300_000 }, () => {
+describe('an error that no handler catches', { timeout: 300_000 }, () => {
   for (const [kind, name] of [
     ['rejection', 'unhandledRejection'],
     ['exception', 'uncaughtException'],
   ] as const) {
-    test(`${name}: one line without secrets, an end in order with exit code 1, and all goes on after a start`, async () => {
+    test(`${name}: one line without secrets, an orderly stop with exit code 1, and everything continues after a start`, async () => {
       await using node = await ProductNode.start({ env: raising(kind) });
       const agent = await node.deploy(agentYaml('talker'));
       const running = await node.run(agent, 'steady');
@@ -45,13 +45,13 @@ describe('a fault that nothing handles', { timeout: 300_000 }, () => {
       assert.equal(type, 'Error');
       assert.match(JSON.stringify(stack), /raise-fault\.ts/);
       assert.equal(objectOf(JSON.stringify(cause)).type, 'TypeError');
-      // The directory is free and what ran goes on: the end was one in order.
+      // The directory is free and the runs continue, so the stop was orderly.
       await node.spawn();
       await waitUntil('the execution completes', async () => (await node.statusOf(running)).status === 'completed');
     });
   }
 
-  test('its partitions are handed over: another node has them before a lease could run out', {
+  test('its partitions are handed over: another node has them before a lease could expire', {
     skip,
   }, async () => {
     const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
@@ -68,7 +68,7 @@ describe('a fault that nothing handles', { timeout: 300_000 }, () => {
       await end(first);
       const since = performance.now();
       await waitUntil('the other holds all', async () => (await held(second)) === PARTITIONS);
-      assert.ok(performance.now() - since < 15_000, 'a lease of 30 s was waited for');
+      assert.ok(performance.now() - since < 15_000, 'the take-over waited for a lease of 30 s');
       assert.equal(first.process.exitCode, 1);
     } finally {
       await Promise.all([redis.stop(), mongo.stop()]);

@@ -20,13 +20,13 @@ interface Caller {
   readonly tenantHeader?: string;
 }
 
-/** What the realm of operators marks as a service account, for both tenants. */
+/** The mark of a service account in the realm of operators, for both tenants. */
 const ROBOT = { sub: 'robot', azp: 'robot', svc_role: 'svc:service' };
 
-/** Callers of every kind; `tenant` is where each of them acts. */
+/** Callers of every kind; `tenant` is the tenant in which each of them acts. */
 export const CALLERS = {
   operator: { realm: 'svc-system', tenant: 'svc-system', claims: { sub: 'olga', svc_role: 'svc:operator' } },
-  // For an operator the header means nothing.
+  // For an operator the header has no effect.
   operatorNamingAlpha: {
     realm: 'svc-system',
     tenant: 'svc-system',
@@ -79,7 +79,10 @@ export class Realms implements AsyncDisposable {
     return realms;
   }
 
-  /** The `iam` block of a node's configuration, and no rates: these tests ask more often than a user of the tier may. */
+  /**
+   * The `iam` block of a node's configuration, without rate limits: these tests make more calls than a user of the tier
+   * may.
+   */
   get spec(): Readonly<Record<string, unknown>> {
     const realms = Object.entries(KINDS).map(([slug, kind]) => ({
       slug,
@@ -99,7 +102,7 @@ export class Realms implements AsyncDisposable {
     return tenantHeader === undefined ? headers : { ...headers, 'x-tenant-id': tenantHeader };
   }
 
-  /** The same for someone who is no caller of the table. */
+  /** The same for a caller that is not in the table. */
   async headersWith(realm: RealmSlug, claims: JWTPayload): Promise<Record<string, string>> {
     const key = this.#keys.get(realm);
     if (key === undefined) throw new Error(`no key for ${realm}`);

@@ -15,7 +15,7 @@ describe('the log of a node', () => {
   });
   after(() => node[Symbol.asyncDispose]());
 
-  // The end may be half of a line that is still on its way.
+  // The end may be an incomplete line.
   const lines = () =>
     node.process.log
       .slice(0, node.process.log.lastIndexOf('\n') + 1)
@@ -46,7 +46,7 @@ describe('the log of a node', () => {
     for (const line of eventsOf(bad)) assert.match(String(line.trace), /^[0-9a-f]{32}$/);
     assert.ok(!node.process.log.includes('secret-input'));
     assert.equal(new Set(lines().map((line) => line.node)).size, 1);
-    // Leases that are taken together are one line, which comes a moment later.
+    // Leases that are acquired together are one line, which comes a moment later.
     await waitUntil('the leases in the log', () => lines().some(({ event }) => event === 'leases_taken'));
   });
 
@@ -59,7 +59,7 @@ describe('the log of a node', () => {
     assert.equal(ended.msg, 'a run ended as failed');
   });
 
-  test('says that it started, how sizes of volumes are kept, that it drains, which signal ended it, and keeps the lines for people apart', async () => {
+  test('logs its start, how sizes of volumes are kept, its drain and the signal that ended it, and keeps the lines for people apart', async () => {
     assert.ok(lines().some(({ event }) => event === 'node_started'));
     assert.ok(lines().some(({ quota, msg }) => quota === 'sampled' && msg.startsWith('volumes are measured')));
     assert.match(node.process.announced, /^REST +http/m);

@@ -10,7 +10,7 @@ import { DONE, workflowText } from './tenant-objects.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What a call is about: made anew for each transport where the call changes it. */
+/** The object of a call: created again for each transport where the call changes it. */
 type Thing = 'agent' | 'running' | 'ended' | 'workflow' | 'waiting' | 'over' | 'approval' | 'nothing';
 
 interface Row {
@@ -20,9 +20,9 @@ interface Row {
   readonly words: (id: string) => readonly string[];
   /** Member of the answer that `--output json` of a list prints. */
   readonly list?: string;
-  /** Words of its lines for people, where a command prints no JSON. */
+  /** Whether a command prints lines for people instead of JSON. */
   readonly changes?: true;
-  /** Why the answers of the tool and of REST differ by more than members. */
+  /** Reason why the answers of the tool and of REST differ by more than names of members. */
   readonly other?: string;
 }
 
@@ -76,7 +76,7 @@ const ROWS: Readonly<Record<string, Row>> = {
       (id) => ['agent', 'logs', id],
       'events',
     ),
-    other: 'the tool tells the ends of its executions too, as document 3 says',
+    other: 'the tool returns the ends of its executions too, as document 3 says',
   },
   'agents.delete': change(
     'agent',
@@ -219,10 +219,10 @@ const ROWS: Readonly<Record<string, Row>> = {
   ),
 };
 
-/** Members that a tool calls otherwise, as document 3 does. */
+/** Members that a tool names differently, as document 3 does. */
 const CALLED: Readonly<Record<string, readonly string[]>> = { id: ['agent_id', 'execution_id'] };
 
-/** Places where a tool and REST say something else about the same; what only one of them has is no contradiction. */
+/** Fields whose values differ between a tool and REST; a field that only one of them has is no difference. */
 function contradictions(tool: unknown, rest: unknown, at = ''): string[] {
   if (Array.isArray(tool) && Array.isArray(rest)) {
     if (tool.length !== rest.length) return [`${at}: ${tool.length} and ${rest.length} entries`];
@@ -241,7 +241,7 @@ function contradictions(tool: unknown, rest: unknown, at = ''): string[] {
 const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Without what is made anew by each call. */
+/** Without the parts that each call creates anew. */
 const masked = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value)
@@ -323,7 +323,7 @@ describe('the same answer over REST, over /mcp and on the command line', () => {
   const onCommandLine = async (words: readonly string[]) => {
     const write = process.stdout.write;
     let said = '';
-    // What the reporter of the tests writes is bytes.
+    // The reporter of the tests writes bytes.
     process.stdout.write = ((chunk: string | Uint8Array, ...rest: []) => {
       if (typeof chunk !== 'string') return write.call(process.stdout, chunk, ...rest);
       said += chunk;
@@ -353,7 +353,7 @@ describe('the same answer over REST, over /mcp and on the command line', () => {
         const rest = await overRest(row, await again());
         const mcp = await overMcp(tool, row.args(await again()));
         const line = await onCommandLine(row.words(await again()));
-        // Lists follow by a moment.
+        // Lists are updated a moment later.
         const isStill = row.changes === true || isDeepStrictEqual(await overRest(row, first), rest);
         return isStill && { rest, mcp, line };
       });
@@ -367,7 +367,7 @@ describe('the same answer over REST, over /mcp and on the command line', () => {
     });
   }
 
-  test('what there is not is 404, not_found of the tool, and exit code 1, for every operation that names something', async () => {
+  test('an unknown object is 404, not_found of the tool, and exit code 1, for every operation that names an object', async () => {
     const id = '00000000-0000-4000-8000-000000000000';
     for (const { name, tool = '' } of OPERATIONS.filter((one) => one.tool !== undefined)) {
       const row = ROWS[name] ?? assert.fail(name);

@@ -11,17 +11,17 @@ import { sandboxFor, skipWithout } from '../support/sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
-/** Hides bwrap from the node alone: a mount of its own over it, which no one may execute. */
+/** Hides bwrap from the node alone: mounts a file over it that cannot be executed. */
 const WITHOUT = 'mount --bind /dev/null "$(command -v bwrap)" && exec "$0" "$@"';
 const HIDING = ['unshare', '--mount', 'sh', '-c', WITHOUT];
-/** A machine without it is what such a node needs. */
+/** Whether this machine has bwrap; without it no node can find one. */
 const isInstalled = spawnSync('sh', ['-c', 'command -v bwrap']).status === 0;
 const canHide = !isInstalled || process.getuid?.() === 0;
 
-/** Beside all that a machine of tests does. */
+/** Limit on a machine that runs other tests at the same time. */
 const STARTS_WITHIN_MS = 60_000;
 
-/** A node that was started with or without bubblewrap in its sight, and what it said until it was up or ended. */
+/** A node that was started with or without bubblewrap in its PATH, and its output until it listened or exited. */
 class Started implements AsyncDisposable {
   readonly #child: ChildProcess;
   #text = '';
@@ -37,7 +37,7 @@ class Started implements AsyncDisposable {
       });
   }
 
-  /** Null: it ended. */
+  /** Null: it exited. */
   async url(): Promise<string | null> {
     const seen = () => {
       const [, url] = /^REST\s+(\S+)/m.exec(this.#text) ?? [];
@@ -61,10 +61,10 @@ const REALM = `iam: {realms: [{slug: acme, kind: tenant, issuer_url: "https://id
 const hiding = { skip: canHide ? false : 'hiding bwrap from a node needs root' };
 const NONE = /commands and agents' programs run without a sandbox/g;
 
-describe('a node that looks for its sandbox at the start', { timeout: 400_000 }, () => {
+describe('a node that checks for its sandbox at the start', { timeout: 400_000 }, () => {
   let directory = '';
   let count = 0;
-  /** Why a node has no sandbox here. */
+  /** Reason why a node has no sandbox here. */
   let missing = '';
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-walls-start-'));
@@ -86,7 +86,7 @@ describe('a node that looks for its sandbox at the start', { timeout: 400_000 },
     assert.doesNotMatch(node.text, /sandbox/);
   });
 
-  it('runs without one where the operator is the only caller, and says so in one line', hiding, async () => {
+  it('runs without one where the operator is the only caller, and logs it in one line', hiding, async () => {
     await using node = await start('', true);
     assert.notEqual(await node.url(), null, node.text);
     assert.equal(node.text.match(NONE)?.length, 1, node.text);

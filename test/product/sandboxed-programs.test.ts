@@ -14,7 +14,7 @@ const PATHS = [
   ['POST', '/v1/seal/attest'],
 ] as const;
 
-/** Says what it gets from the one address that it reaches. */
+/** Prints the answer of the one address that it can reach. */
 const ASKER = `#!/usr/bin/env node
 (async () => {
   for (const [method, path] of ${JSON.stringify(PATHS)}) {
@@ -24,7 +24,10 @@ const ASKER = `#!/usr/bin/env node
 })();
 `;
 
-/** The first time it stays, with a process that has left its session and its environment; the second time it says what it finds. */
+/**
+ * On its first run it waits, with a process that has left its session and its environment; on its second run it prints
+ * what it finds.
+ */
 const STAYER = `#!/bin/sh
 umask 077
 echo again >> notes
@@ -45,7 +48,7 @@ describe('programs in a sandbox, on a running node', { ...NEEDS_SANDBOX, timeout
   const deploy = (program: string) =>
     setup.deploy(program, {
       ...{ runtime: { isolation: 'process' }, advanced: { bootstrap_path: program } },
-      // With tools its workspace is a volume, in which the test looks.
+      // With tools its workspace is a volume, which the test reads.
       tools: ['fs.*'],
     });
 
@@ -62,14 +65,14 @@ describe('programs in a sandbox, on a running node', { ...NEEDS_SANDBOX, timeout
     assert.equal(statusOf.get('POST /v1/dispatch-gateway'), 401);
     assert.equal(statusOf.get('POST /v1/seal/attest'), 400);
     const { url } = await setup.node.process.internal;
-    assert.equal((await fetch(`${url}/metrics`)).status, 200, 'the operator has them');
+    assert.equal((await fetch(`${url}/metrics`)).status, 200, 'the operator can read them');
   });
 
-  test('sandboxed programs end with a node that is killed with -9, and the restarted node works in the same workspace', async () => {
+  test('sandboxed programs end when their node is killed with -9, and the restarted node works in the same workspace', async () => {
     const id = await setup.node.run(await deploy('stayer'), 'x');
     await setup.written(id, 'begun');
     const left = () => processesWith(id, new Set());
-    // The program, the one that left it, and those around them.
+    // The program, its detached process, and the processes of the sandbox.
     assert.ok((await left()).length >= 3);
     await setup.node.process.kill();
     await waitUntil('nothing of the program to be left', async () => (await left()).length === 0);

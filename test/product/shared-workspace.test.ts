@@ -9,14 +9,17 @@ import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../support/podman.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
-/** What every state does: it works on what those before it left, also where that is for its owner only. */
+/** Command of every state: it works with the files of earlier states, also those that only their owner may read. */
 const WORK =
   'set -e; umask 077; cd /workspace; mkdir -p own; echo "$(id -u)" >> own/who; mv own/who own/moved; mv own/moved own/who; ' +
   '[ ! -e by-tool ] || echo more >> by-tool; mkdir own/made; rmdir own/made; echo worked >> log';
 
 const COMMAND = { name: 'cmd.run', arguments: { command: 'sh', args: ['-c', WORK] } };
 
-/** Writes more than the volume holds, between two lines of output, and removes the file so that the next state has room. */
+/**
+ * Writes more than the volume can store, between two lines of output, and removes the file so that the next state has
+ * space.
+ */
 const FILL = 'cd /workspace; echo begun; dd if=/dev/zero of=big bs=1M count=20; echo "ended with $?"; rm big';
 
 const RULES = [
@@ -132,7 +135,7 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
     ['a node of root and with the user of the setting', { user: '2001:2002' }, 'CSDPCDS', undefined],
     ['a node that is not root, whose user the setting names', { user: '2001:2002' }, 'CSDPC', NOT_ROOT],
   ] as const)
-    test(`each reads and writes what each other kind left, on ${what}`, async () => {
+    test(`each reads and writes the files of each other kind, on ${what}`, async () => {
       await using node = await start(containers, user);
       const id = await end(node, workflow('all-kinds', way), 'all-kinds');
       assert.equal(await content(node, id, 'log'), 'worked\n'.repeat(way.length));
@@ -182,7 +185,7 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
     },
   );
 
-  test('a shared volume without a workspace of its own leaves the workspace what it is: there before the first state', async () => {
+  test('a shared volume without a workspace of its own does not change the workspace, which exists before the first state', async () => {
     await using node = await start({});
     const storage = { shared_volumes: [{ name: 'cache', storage_class: 'ephemeral' }] };
     const id = await end(node, workflow('with-cache', 'SC', storage), 'with-cache');

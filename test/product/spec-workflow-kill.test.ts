@@ -22,7 +22,7 @@ describe('a node killed with kill -9 in the middle of workflows', { timeout: 300
     const command = {
       STEP: {
         kind: 'System',
-        // The second time it ends at once.
+        // On its second run it ends at once.
         command: 'echo >> trace; [ "$(wc -l < trace)" -gt 1 ] || sleep 120',
         transitions: BY_STATUS,
       },
@@ -54,7 +54,7 @@ describe('a node killed with kill -9 in the middle of workflows', { timeout: 300
     await setup.node.process.kill('SIGKILL');
     await setup.node.spawn();
 
-    // No one answered, but the time went on.
+    // It was not answered, but its time-out counted on.
     assert.deepEqual((await setup.ended(runs.timed)).output, { said: 'yes' });
     const failed = await setup.ended(runs.fails);
     assert.deepEqual([failed.current_state, Object(failed.state_outputs.STEP).error?.code], ['FAILED', 'in_doubt']);

@@ -9,7 +9,7 @@ type Shape = Readonly<Record<string, unknown>>;
 const judged = (score: number) =>
   JSON.stringify({ score, confidence: 0.9, reasoning: `it is worth ${score}`, extra: { color: 'red' } });
 
-/** What agents and judges of these tests say, by their input. */
+/** Answers of agents and judges of these tests, by their input. */
 const SPEC_RULES = [
   { match: { contains: 'score-high' }, reply: judged(0.9) },
   { match: { contains: 'score-edge' }, reply: judged(0.7) },
@@ -59,7 +59,7 @@ export const BY_STATUS = [
 /** The outcomes that `BY_STATUS` leads to. */
 export const ENDS = { DONE: finalize({ outcome: 'done' }), FAILED: finalize({ outcome: 'failed' }) };
 
-/** The whole product, spoken to as a user of workflows does. */
+/** The whole product, used like a user of workflows does. */
 export class SpecWorkflowNode implements AsyncDisposable {
   readonly node: ProductNode;
   #deployed = 0;
@@ -74,7 +74,7 @@ export class SpecWorkflowNode implements AsyncDisposable {
     return new SpecWorkflowNode(node);
   }
 
-  /** Deploys under a name of its own, or the given one; answers the workflow's id. */
+  /** Deploys under a fresh name, or the given one; returns the workflow's id. */
   async deploy(states: Shape, spec: Shape = {}, metadata: Shape = {}): Promise<string> {
     this.#deployed += 1;
     const body = stringify({
@@ -99,7 +99,7 @@ export class SpecWorkflowNode implements AsyncDisposable {
     return Execution.parse((await this.node.call('GET', `/v1/workflows/executions/${id}`)).body);
   }
 
-  /** Resolves when it is so, with the execution. */
+  /** Resolves with the execution when the condition is true. */
   until(id: string, what: string, holds: (execution: Execution) => boolean): Promise<Execution> {
     return waitUntil(
       `execution ${id} ${what}`,

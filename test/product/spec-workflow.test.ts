@@ -8,7 +8,7 @@ import { checkCases, deployAgents } from './random/run-case.ts';
 import { BY_STATUS, ENDS, type Execution, finalize, SpecWorkflowNode } from './spec-workflow-node.ts';
 
 const RANDOM = sample({ normal: 12, long: 100 });
-/** A normal run has the same workflows each time; a long one, and `npm run workflows:random`, looks for others. */
+/** A normal run always has the same workflows; a long one, and `npm run workflows:random`, use other ones. */
 const FIRST_SEED = sample({ normal: 9, long: randomInt(1_000_000) });
 
 const outputOf = (execution: Execution): unknown => execution.output;
@@ -67,7 +67,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
     assert.deepEqual([blackboard.a, blackboard.c], ['got <>', 'got <>']);
   });
 
-  test('on_failure takes a failed agent, command, child, panel and a state out of time', async () => {
+  test('on_failure follows a failed agent, command, child or panel, and a state whose time is over', async () => {
     const failing: Readonly<Record<string, object>> = {
       model_failed: { kind: 'Agent', agent: 'writer', input: 'break' },
       not_found: { kind: 'Agent', agent: 'nobody' },
@@ -96,7 +96,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
     );
   });
 
-  test('without a transition that matches a run fails: with the error of its state, else no_transition_matched', async () => {
+  test('without a matching transition a run fails: with the error of its state, else no_transition_matched', async () => {
     const only = (command: string, condition: string) => ({
       STEP: { kind: 'System', command, transitions: [{ condition, target: 'DONE' }] },
       ...ENDS,
@@ -109,7 +109,7 @@ describe('a workflow run against the specification, over REST', { timeout: 300_0
     assert.deepEqual([failed.status, failed.reason], ['failed', 'command_failed']);
     assert.deepEqual([unmatched.status, unmatched.reason], ['failed', 'no_transition_matched']);
     assert.match(String(unmatched.error?.message), /STEP/);
-    assert.equal(lastFailed.status, 'completed', 'an end completes the run, whatever it did');
+    assert.equal(lastFailed.status, 'completed', 'an end state completes the run, whatever it did');
     assert.deepEqual([lastFailed.outcome, lastFailed.error?.code], ['failed', 'command_failed']);
   });
 

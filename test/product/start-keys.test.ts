@@ -17,10 +17,10 @@ const WORKFLOW = stringify({
   },
 });
 
-/** Kills, each of them later after the start. */
+/** Number of kills, each later after the start than the one before. */
 const KILLS = sample({ normal: 1, long: 3 });
 
-/** What is started with a key, and where it is then. */
+/** A start with a key, and the path of the run. */
 const KINDS = [
   { name: 'an execution', runs: '/v1/executions' },
   { name: 'a workflow run', runs: '/v1/workflows/executions' },
@@ -102,7 +102,7 @@ describe('a key of a start', { timeout: 300_000 }, () => {
     test(`${name}: a key that was freed starts once, whenever the node is killed`, async () => {
       for (let round = 0; round < KILLS; round += 1) {
         await removed(idOf(await start('killed', `before ${round}`)));
-        // Both are cut off, or answered; the kill comes at another moment each time.
+        // Both calls are cut off, or answered; the kill comes at another moment each time.
         const calls = [1, 2].map(() => start('killed', `round ${round}`).catch(() => null));
         await Promise.race([calls[0], new Promise((resolve) => setTimeout(resolve, round * 5))]);
         await node.process.kill('SIGKILL');
@@ -118,7 +118,7 @@ describe('a key of a start', { timeout: 300_000 }, () => {
         const ids = await listed();
         return ids.includes(last) ? ids : null;
       });
-      for (const id of all) assert.ok(known.has(id), `${id} was started and never answered`);
+      for (const id of all) assert.ok(known.has(id), `${id} was started but never returned`);
     });
   }
 

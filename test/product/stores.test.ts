@@ -19,10 +19,13 @@ import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-/** At least; as many more as it takes until both nodes run some. */
+/** Minimum number of runs; more are started until both nodes run some. */
 const RUNS = sample({ normal: 3, long: 24 });
 const PASSWORD = 'p@ss:w/rd';
-/** docs/operations/operating-a-cluster.md, "Redis and MongoDB": all that a node may need, and nothing of a Redis operator. */
+/**
+ * docs/operations/operating-a-cluster.md, "Redis and MongoDB": all rights that a node needs, and none of a Redis
+ * operator.
+ */
 const RIGHTS = ['~svc*', '~{svc*', '&svc*', '&{svc*', '+@all', '-@admin', '-@dangerous', '+info', '+config|get'];
 
 interface Stores {
@@ -50,7 +53,8 @@ async function shareAndLoseNothing(stores: Stores): Promise<void> {
   await waitUntil('both nodes hold partitions', () => both(nodes, holdsSome), 60_000);
   const agent = await dies.deploy(agentYaml('talker'));
   const ids: string[] = [];
-  // An effect runs where its execution is, and the id decides where: one more after the other until each node has one.
+  // An effect runs where its execution is activated, which the id decides: starts one after the other until each node
+  // has one.
   const startUntilBothRun = async (): Promise<boolean> => {
     if (ids.length >= RUNS && (await both(nodes, runsSome))) return true;
     ids.push(await (ids.length % 2 === 0 ? dies : lives).run(agent, 'slow'));
@@ -71,7 +75,7 @@ async function shareAndLoseNothing(stores: Stores): Promise<void> {
   }
 }
 
-/** Each starts two to five nodes: a normal run takes half of them, by chance. */
+/** Each starts two to five nodes: a normal run makes a random half of them. */
 const WAYS = someOf(['Sentinel', 'Cluster', 'Redis over TLS', 'MongoDB over TLS'], 4);
 
 describe('stores of all kinds', { skip }, () => {
@@ -117,7 +121,7 @@ describe('stores of all kinds', { skip }, () => {
       const { cert_path, key_path, ca_cert } = certificate;
       const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no', '--tls-ca-cert-file', ca_cert];
       const files = ['--tls-cert-file', cert_path, '--tls-key-file', key_path];
-      // Who comes without a password may see that the server is there, and nothing else.
+      // A user without a password may see that the server is there, and nothing else.
       const users = ['--user', 'default', 'on', 'nopass', 'resetkeys', '-@all', '+ping'];
       const server = await startRedis({
         args: [...tls, ...files, ...users, '--user', 'svc', 'on', `>${PASSWORD}`, ...RIGHTS],
@@ -159,7 +163,7 @@ describe('stores of all kinds', { skip }, () => {
     });
 });
 
-/** What a node writes that cannot start on these stores; an error when it starts. */
+/** Error output of a node that cannot start on these stores; throws when it starts. */
 async function refusedStart({ redis, mongodb, env = {} }: Stores): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-refused-'));
   const node = new NodeProcess(['--data', dataDir], { ...env, REDIS_URL: redis, MONGODB_URI: mongodb });
@@ -200,7 +204,9 @@ async function writePem(path: string, { cert_path, key_path }: Certificate): Pro
   await writeFile(path, Buffer.concat([await readFile(key_path), await readFile(cert_path)]), { mode: 0o600 });
 }
 
-/** TLS in front of the MongoDB-wire server, which has none: asks for a client's certificate, as a strict server does. */
+/**
+ * TLS in front of the MongoDB-wire server, which has none; it requires a client certificate, as a strict server does.
+ */
 async function tlsFront(uri: string, { cert_path, key_path, ca_cert }: Certificate) {
   const target = new URL(uri.replace(/^mongodb/, 'http'));
   const [cert, key, ca] = await Promise.all([readFile(cert_path), readFile(key_path), readFile(ca_cert)]);

@@ -5,16 +5,16 @@ import { clientOf, ended, metadataOf, request, unary } from '../transport/grpc/c
 import { type Answer, type Ask, agentYaml, ProductNode } from './product-node.ts';
 import { CALLER_NAMES, CALLERS, type CallerName, Realms } from './realms.ts';
 
-/** What a tenant owns. */
+/** An object of a tenant. */
 export interface Thing {
   readonly kind: 'agent' | 'execution';
   readonly id: string;
-  /** Of an agent. */
+  /** Name of the agent. */
   readonly name: string;
   readonly tenant: string;
 }
 
-/** One look at a thing that is not the caller's, with what differs for a thing that never was. */
+/** One request for an object of another tenant, and the same for one that never existed. */
 export interface Probe {
   readonly method: string;
   readonly path: string;
@@ -24,7 +24,7 @@ export interface Probe {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** A node with four realms, tokens of all callers, and a record of who owns what. */
+/** A node with four realms, tokens of all callers, and a record of the owners of all objects. */
 export class Tenancy implements AsyncDisposable {
   readonly node: ProductNode;
   /** Of the node: another one with the same is of its fleet, where its stores are shared. */
@@ -75,7 +75,7 @@ export class Tenancy implements AsyncDisposable {
     return headers;
   }
 
-  /** Of someone who is no caller of the table. */
+  /** Headers of a caller that is not in the table. */
   headersWith(...who: Parameters<Realms['headersWith']>): Promise<Record<string, string>> {
     return this.#realms.headersWith(...who);
   }
@@ -84,7 +84,7 @@ export class Tenancy implements AsyncDisposable {
     return this.node.call(method, path, { ...ask, headers: { ...this.headersOf(caller), ...ask.headers } });
   }
 
-  /** Things of a tenant, of one kind. */
+  /** Objects of a tenant, of one kind. */
   of(tenant: string, kind: Thing['kind']): Thing[] {
     return this.things.filter((thing) => thing.tenant === tenant && thing.kind === kind);
   }
@@ -118,7 +118,7 @@ export class Tenancy implements AsyncDisposable {
     this.things.splice(this.things.indexOf(thing), 1);
   }
 
-  /** Every way to name the thing over REST, as the served description lists them. */
+  /** Every request that names the object over REST, as the served description lists them. */
   probes(thing: Thing): Probe[] {
     const prefix = thing.kind === 'agent' ? '/v1/agents/' : '/v1/executions/';
     const unknownId = randomUUID();
@@ -145,12 +145,14 @@ export class Tenancy implements AsyncDisposable {
     ];
   }
 
-  /** Another tenant's thing answers, byte for byte, as one that never was: over every route and ExecuteAgent. */
+  /**
+   * Another tenant's object must answer, byte for byte, like one that never existed: over every route and ExecuteAgent.
+   */
   async assertHidden(thing: Thing, caller: CallerName): Promise<void> {
     const own = this.of(CALLERS[caller].tenant, 'agent');
     for (const { method, path, unknown, ask = () => ({}) } of this.probes(thing)) {
       if (path.includes('/lookup/') && own.some(({ name }) => name === thing.name)) {
-        // A name that both have is the caller's own agent.
+        // A name that both tenants use is the caller's own agent.
         const { body } = await this.as(caller, 'GET', path);
         assert.ok(
           own.some(({ id }) => id === body.agent_id),
@@ -194,7 +196,7 @@ export class Tenancy implements AsyncDisposable {
     return JSON.stringify(answer);
   }
 
-  /** Lists hold all of the caller's tenant and nothing else. */
+  /** Lists contain all objects of the caller's tenant and no others. */
   async assertLists(caller: CallerName): Promise<void> {
     const { tenant } = CALLERS[caller];
     const agents = await this.as(caller, 'GET', '/v1/agents');
@@ -222,7 +224,7 @@ export class Tenancy implements AsyncDisposable {
 
 const idsOf = (things: readonly { readonly id: string }[]): string[] => things.map(({ id }) => id).sort();
 
-/** All of an answer but what differs between any two calls. */
+/** An answer without the parts that differ between any two calls. */
 export function bytesOf({ status, headers, text }: Answer): string {
   const kept = [...headers].filter(([name]) => name !== 'date' && name !== 'traceparent').sort();
   return JSON.stringify({ status, headers: kept, text });

@@ -14,16 +14,16 @@ export const workflowText = (name: string, states: object, spec: object = {}): s
 
 export const DONE = { kind: 'System', command: 'finalize', transitions: [] };
 
-/** One thing of every kind, and names that stand for the same thing. */
+/** One object of every kind, and the names that refer to the same object. */
 export type TenantObjects = Readonly<Record<Exclude<ThingKind, 'node'>, string>> & {
   readonly agentName: string;
   readonly workflowName: string;
 };
 
-/** How the owner calls the node. */
+/** Requests of the owner to the node. */
 type Call = (method: string, path: string, ask?: Ask) => Promise<Answer>;
 
-/** Makes one thing of every kind in the caller's tenant: all names hold `word`. */
+/** Creates one object of every kind in the caller's tenant: all names contain `word`. */
 export async function makeTenantObjects(call: Call, word: string): Promise<TenantObjects> {
   const ask = async (method: string, path: string, body: object | string): Promise<Answer['body']> => {
     const type = typeof body === 'string' ? 'application/yaml' : 'application/json';

@@ -37,7 +37,7 @@ describe('tenants of one node', () => {
       assert.ok([200, 403, 409].includes(status), `cancel: ${status}`);
     } else if (does === 'delete agent' && agent !== undefined) {
       const { status } = await tenancy.as(caller, 'DELETE', `/v1/agents/${agent.id}`);
-      // One whose executions run stays.
+      // A running execution prevents the removal of its agent.
       assert.ok([200, 403, 409].includes(status), `delete: ${status}`);
       if (status === 200) tenancy.forget(agent);
     } else if (does === 'remove execution' && execution !== undefined) {
@@ -47,7 +47,7 @@ describe('tenants of one node', () => {
     }
   }
 
-  /** A thing of each kind of each tenant, for every caller that must not see it. */
+  /** An object of each kind of each tenant, for every caller that must not see it. */
   async function assertWalls(which: number): Promise<void> {
     for (const tenant of new Set(tenancy.things.map((thing) => thing.tenant))) {
       for (const kind of ['agent', 'execution'] as const) {
@@ -68,7 +68,7 @@ describe('tenants of one node', () => {
     await fc.assert(property, { numRuns: sample({ normal: 1, long: 6 }), endOnFailure: true });
   });
 
-  test('owners see what others do not, so the answers above are not refusals for all', async () => {
+  test('owners get what others do not, so the answers above are not refusals for all callers', async () => {
     const agent = await tenancy.deploy('alphaAdmin', 'seen');
     assert.ok(agent !== null);
     const execution = await tenancy.start('alphaUser', agent, 'quick');

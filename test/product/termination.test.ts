@@ -11,15 +11,15 @@ import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
-/** What orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
+/** Time that orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
 const GRACE_MS = 30_000;
-/** Long before the grace of a program is over. */
+/** Long before the grace time of a program is over. */
 const AT_ONCE_MS = 5_000;
 const STREAMS = sample({ normal: 4, long: 24 });
-/** Events of a slow execution that is half through, at 50 ms each. */
+/** Number of events of a slow execution at half its time, at 50 ms each. */
 const HALF = 50;
 
-/** Leaves its process id, then works for as many seconds as its argument says. */
+/** Writes its process id, then works for the seconds of its argument. */
 const PROGRAM = `#!/bin/sh
 echo "$$" >> "$RUNS"
 sleep "$1"
@@ -35,9 +35,11 @@ while :; do sleep 1; done
 interface Surroundings extends AsyncDisposable {
   readonly redis: RedisServer;
   readonly directory: string;
-  /** A node of the fleet that holds its share: the one that an earlier test left running, else a new one. */
+  /**
+   * A node of the fleet that has its share of partitions: the one that an earlier test left running, else a new one.
+   */
   node(): Promise<ProductNode>;
-  /** Two of them, each with its share. */
+  /** Two nodes, each with its share. */
   pair(): Promise<readonly [ProductNode, ProductNode]>;
   /** Deploys a program; answers the agent's id. */
   program(node: ProductNode, name: string, text: string): Promise<string>;
@@ -45,12 +47,12 @@ interface Surroundings extends AsyncDisposable {
   runs(name: string): Promise<readonly number[]>;
 }
 
-/** Several nodes, as people start them, over one Redis and one MongoDB-wire server. */
+/** Several nodes, as operators start them, over one Redis and one MongoDB-wire server. */
 async function openSurroundings(): Promise<Surroundings> {
   const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
   const directory = await mkdtemp(join(tmpdir(), 'svc-termination-'));
   const nodes: ProductNode[] = [];
-  // Programs tell ids of their processes, which inside a sandbox are other ones.
+  // Programs report ids of their processes, which would be other ones inside a sandbox.
   const runtime = { host_commands: { sandbox: 'off' } };
   const spec = { runtime, kernel: { partitions: 32 }, stores: { redis: redis.url, mongodb: mongo.uri } };
   const running = (): readonly ProductNode[] => nodes.filter(({ process: { exitCode } }) => exitCode === null);
@@ -104,7 +106,10 @@ async function holdsSome(node: ProductNode): Promise<boolean> {
   return Number(objectOf(JSON.stringify(partitions)).default) > 0;
 }
 
-/** SIGTERM; answers the exit code and how long the end took. Fails when it takes longer than orchestrators wait. */
+/**
+ * Sends SIGTERM; returns the exit code and the duration of the stop. Fails when it takes longer than orchestrators
+ * wait.
+ */
 async function terminate(node: ProductNode): Promise<{ code: number | null; tookMs: number }> {
   const began = performance.now();
   process.kill(node.process.pid, 'SIGTERM');
@@ -121,7 +126,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What the model said, as the client put it together. */
+/** The output of the model, as the client joined it. */
 const piecesOf = (events: readonly SeenEvent[]): string =>
   events
     .filter(({ name }) => name === 'iteration_output')
@@ -133,7 +138,7 @@ async function isRunning(node: ProductNode): Promise<boolean> {
   return Number(objectOf(JSON.stringify(body.node)).running_effects) > 0;
 }
 
-describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => {
+describe('nodes of one fleet that are stopped', { skip, timeout: 480_000 }, () => {
   let setup: Surroundings;
   before(async () => {
     setup = await openSurroundings();
@@ -146,7 +151,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     const [leaving, staying] = await setup.pair();
     const model = await leaving.deploy(agentYaml('talker'));
     const program = await setup.program(leaving, 'worker', PROGRAM);
-    // First: executions that stream would end while programs start on a busy machine.
+    // First, because executions that stream would end while programs start on a busy machine.
     const programs = await Promise.all(Array.from({ length: 4 }, () => leaving.run(program, '5')));
     await waitUntil('the programs run', async () => (await setup.runs('worker')).length === 4, 60_000);
     const ids = await Promise.all(
@@ -154,7 +159,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     );
     ids.push(...programs);
 
-    // A load balancer in front of both: it sends no one to a node that ends.
+    // A load balancer in front of both: it sends no request to a node that stops.
     let front = leaving;
     const seen = new Map(ids.map((id) => [id, 0]));
     const ended = new Set<string>();
@@ -185,20 +190,20 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     for (const [at, { events, connections }] of followed.entries()) {
       assert.equal(events.at(-1)?.name, 'execution_completed', `execution ${at}`);
       if (at < STREAMS) assert.equal(piecesOf(events), String(events.at(-1)?.payload.final_output), `execution ${at}`);
-      // The client counts: a number that is missing or comes twice is an error of its own.
-      if (under[at]) assert.ok(connections >= 2, 'it went on at the other node');
+      // The client counts ids: a missing or repeated one is a separate error.
+      if (under[at]) assert.ok(connections >= 2, 'it continued on the other node');
     }
     assert.equal((await setup.runs('worker')).length, 4, 'programs had the time to finish, none was run twice');
   });
 
-  test('a program that does not end is killed in time, and goes on elsewhere as one in doubt', {
+  test('a program that does not end is killed in time, and its run continues on another node in doubt', {
     timeout: 300_000,
   }, async (t) => {
     const [leaving, staying] = await setup.pair();
     const program = await setup.program(leaving, 'stubborn', STUBBORN);
     const id = await leaving.run(program, 'x');
     await waitUntil('it runs', async () => (await setup.runs('stubborn')).length === 1);
-    // Effects run on any node: the one that has it is the one to end.
+    // Effects run on any node: the test stops the node that runs this one.
     const runner = (await isRunning(leaving)) ? leaving : staying;
     const other = runner === leaving ? staying : leaving;
     const { code, tookMs } = await terminate(runner);
@@ -216,7 +221,7 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
     await waitUntil('the program is gone', () => !isAlive(second));
   });
 
-  test('without Redis a node still stops in time, and its runs go on when Redis is back', {
+  test('without Redis a node still stops in time, and its runs continue when Redis is back', {
     timeout: 300_000,
   }, async (t) => {
     const node = await setup.node();
@@ -246,12 +251,12 @@ describe('nodes of one fleet that are ended', { skip, timeout: 480_000 }, () => 
         () => true,
       ),
     );
-    assert.ok(isAlive(pid), 'the program holds its end up');
+    assert.ok(isAlive(pid), 'the program delays the stop');
     const began = performance.now();
     process.kill(pid, 'SIGTERM');
     await waitUntil('the node to end', () => node.process.exitCode !== null);
     assert.ok(performance.now() - began < AT_ONCE_MS);
-    assert.equal(node.process.exitCode, 1, 'it did not end in order, and says so');
+    assert.equal(node.process.exitCode, 1, 'it did not stop in order, and logs it');
     const [run = 0] = await setup.runs('deaf');
     await waitUntil('the program is gone too', () => !isAlive(run));
   });

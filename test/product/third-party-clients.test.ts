@@ -10,7 +10,7 @@ import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 const run = promisify(execFile);
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
 
-/** False when curl is there; else why not. In CI that is an error. */
+/** False when curl is installed; else the reason. In CI its absence is an error. */
 async function curlMissing(): Promise<string | false> {
   try {
     await run('curl', ['--version']);
@@ -22,7 +22,7 @@ async function curlMissing(): Promise<string | false> {
   }
 }
 
-/** Records of an event stream as it was printed. */
+/** Records of an event stream, parsed from the output. */
 function recordsOf(text: string): { id: number; event: Readonly<Record<string, unknown>> }[] {
   return text
     .split('\n\n')
@@ -48,7 +48,7 @@ describe('third-party clients', async () => {
     (await run('curl', ['--silent', '--show-error', '--max-time', '30', ...args])).stdout;
   const streamUrl = (execution: string): string => `${node.url}/v1/executions/${execution}/stream`;
 
-  test('curl deploys, starts and follows with nothing but what the documentation says', { skip }, async () => {
+  test('curl deploys, starts and follows with only what the documentation says', { skip }, async () => {
     const yaml = agentYaml('by-curl');
     const deployed = await curl('--data-binary', yaml, '-H', 'Content-Type: application/yaml', `${node.url}/v1/agents`);
     const { agent_id } = objectOf(deployed);
@@ -63,7 +63,7 @@ describe('third-party clients', async () => {
     assert.deepEqual(Object.keys(records.at(-1)?.event ?? {}), ['execution_completed']);
   });
 
-  test('curl resumes after a cut behind the last id it saw', { skip }, async () => {
+  test('curl resumes after a break behind the last id that it received', { skip }, async () => {
     const id = await node.run(agent, 'slow');
     const cut = spawn('curl', ['--silent', '--no-buffer', streamUrl(id)], { stdio: ['ignore', 'pipe', 'ignore'] });
     const gone = once(cut, 'close');
@@ -80,15 +80,15 @@ describe('third-party clients', async () => {
     const ids = [...first, ...rest.map((record) => record.id)];
     assert.deepEqual(ids, numbers(ids.length));
     const last = ['-H', `Last-Event-ID: ${ids.length}`, '--write-out', '%{http_code}', streamUrl(id)];
-    assert.equal(await curl(...last), '204', 'behind the last event there is nothing');
+    assert.equal(await curl(...last), '204', 'there is nothing after the last event');
     const beyond = ['-H', `Last-Event-ID: ${ids.length}0`, '--write-out', '%{http_code}', '--output', '/dev/null'];
     assert.match(await curl(...beyond, streamUrl(id)), /^(204|400)$/);
   });
 
-  test('an EventSource goes on over kill -9 of the node and stops after the last event', async () => {
+  test('an EventSource continues over kill -9 of the node and stops after the last event', async () => {
     await using killed = await ProductNode.start();
     const id = await killed.run(await killed.deploy(agentYaml('resumed')), 'slow');
-    // A start takes another free port, so the source asks behind a name that stays.
+    // A restarted node has another free port, so the source uses a fixed name, which is replaced at each call.
     const source = new EventSource(`http://node.test/v1/executions/${id}/stream`, {
       fetch: (url, init) => fetch(String(url).replace('http://node.test', killed.url), init),
     });
@@ -99,10 +99,10 @@ describe('third-party clients', async () => {
       names.push(...Object.keys(objectOf(String(data))));
     };
     try {
-      await waitUntil('it has heard some events', () => ids.length >= 5);
+      await waitUntil('some events have arrived', () => ids.length >= 5);
       await killed.process.kill('SIGKILL');
       await killed.spawn();
-      await waitUntil('it has heard the last event', () => names.includes('execution_completed'), 40_000);
+      await waitUntil('the last event has arrived', () => names.includes('execution_completed'), 40_000);
       await waitUntil('it has stopped by itself', () => source.readyState === EventSource.CLOSED);
       assert.deepEqual(ids, numbers(ids.length));
     } finally {

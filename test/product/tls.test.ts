@@ -13,10 +13,10 @@ import { type Certificate, certificateIn } from '../support/certificates.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** How often a node looks at the files of a certificate (security/certificate-files.ts). */
+/** Interval at which a node checks the files of a certificate (security/certificate-files.ts). */
 const CERTIFICATE_POLL_MS = 5_000;
 
-/** Status of GET, and whose certificate the server showed. */
+/** Status of GET, and the subject of the certificate that the server sent. */
 function ask(url: string, ca: Buffer, agent?: Agent): Promise<{ readonly status: number; readonly shown: string }> {
   return new Promise((resolve, reject) => {
     const options = agent === undefined ? { ca, agent: false } : { ca, agent };
@@ -33,7 +33,7 @@ function shownBy(socket: object): string {
   return String(socket.getPeerCertificate().subject.CN);
 }
 
-/** How a bare connection ends: the TLS version that was agreed on, or the error's code. */
+/** The end of a raw connection: the TLS version that was agreed on, or the error's code. */
 function handshake(port: number, options: ConnectionOptions): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ...options }, () => {
@@ -88,11 +88,11 @@ describe('public addresses with TLS', { timeout: 300_000 }, () => {
     assert.equal(await ready(grpcAddress, cas.first, 20_000), true);
     assert.equal(await ready(grpcAddress, cas.second, 3_000), false);
     assert.equal(await ready(grpcAddress, null, 3_000), false);
-    // What agents' programs call is on this machine.
+    // The address for agents' programs is on this machine only.
     assert.match((await node.internal).url, /^http:/);
   });
 
-  test('no version before TLS 1.2 is accepted, and half a handshake blocks nothing', async () => {
+  test('no version before TLS 1.2 is accepted, and half a handshake blocks no other client', async () => {
     const port = Number(new URL(await node.url).port);
     const old = { ca: cas.first, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
     assert.doesNotMatch(await handshake(port, old), /^TLS/);
@@ -108,7 +108,7 @@ describe('public addresses with TLS', { timeout: 300_000 }, () => {
     }
   });
 
-  test('files that are replaced count for new connections; one that is open goes on, half a replacement changes nothing', async () => {
+  test('replaced files are used for new connections; an open connection continues, half a replacement changes nothing', async () => {
     const url = await node.url;
     const kept = new Agent({ keepAlive: true, maxSockets: 1, ca: cas.first });
     try {
@@ -129,7 +129,7 @@ describe('public addresses with TLS', { timeout: 300_000 }, () => {
     }
   });
 
-  test('a node whose files cannot be used does not start, and names the setting', async () => {
+  test('a node whose certificate files cannot be used does not start, and names the setting', async () => {
     const refused = async (fields: string): Promise<string> => {
       const yaml = `apiVersion: svc.dev/v1\nkind: NodeConfig\nmetadata: {name: secure}\nspec: {network: {tls: {enabled: true, ${fields}}}}\n`;
       await writeFile(at('refused.yaml'), yaml);
@@ -151,7 +151,7 @@ describe('public addresses with TLS', { timeout: 300_000 }, () => {
     );
   });
 
-  test('a node whose public certificate cannot be used leaves nothing of its part in the fleet running', async (t) => {
+  test('a node whose public certificate cannot be used leaves nothing of its cluster part running', async (t) => {
     const cluster = `{enabled: true, role: controller, cluster_grpc_port: 0, tls: {enabled: true, cert_path: ${first.cert_path}, key_path: ${first.key_path}, ca_cert: ${first.ca_cert}}}`;
     const tls = `{enabled: true, cert_path: ${at('live.crt')}, key_path: ${at('nowhere')}}`;
     const spec = `{network: {tls: ${tls}}, cluster: ${cluster}}`;

@@ -7,7 +7,10 @@ import { DONE, workflowText } from './tenant-objects.ts';
 
 const CANARY = 'canary-9c41e7d2';
 
-/** Every place that takes a secret has one: settings, the secret store, an API key, and what callers send by mistake. */
+/**
+ * One secret for every place that takes one: settings, the secret store, an API key, and values that callers send by
+ * mistake.
+ */
 const SPEC = {
   builtin_dispatchers: [{ name: 'cmd', api_key: CANARY }],
   security_contexts: [{ name: 'any', capabilities: [{ tool_pattern: '*' }] }],
@@ -16,7 +19,7 @@ const SPEC = {
 
 const FILE = '/workspace/key.txt';
 
-/** A model that says the secret, gives it to a tool, and gets it from one. */
+/** A model that outputs the secret, passes it to a tool, and gets it from one. */
 const RULES = [
   {
     match: { contains: 'keep', round: 1 },
@@ -54,7 +57,7 @@ async function done(method: string, path: string, body: object): Promise<Answer[
   return answer.body;
 }
 
-/** All answers of the routes that read the ledger, about everything that is in it. */
+/** All answers of the routes that read the ledger, about everything in it. */
 async function readings(): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
   const read = async (path: string, headers = {}): Promise<Answer['body']> => {
@@ -92,7 +95,7 @@ async function readings(): Promise<Map<string, string>> {
   return texts;
 }
 
-test('a secret in every place that takes one, in what a model says and what a tool gives, is in no trace, message, state, dead letter, recording, span, metric or line of the log', async () => {
+test('a secret in every place that takes one, in a model’s output and in a tool’s result, is in no trace, message, state, dead letter, recording, span, metric or log line', async () => {
   await done('PUT', '/v1/secrets/of-the-test', { value: CANARY });
   apiKey = String((await done('POST', '/v1/api-keys', { name: 'of the test' })).key);
   const agent_id = await node.deploy(
@@ -134,7 +137,7 @@ test('a secret in every place that takes one, in what a model says and what a to
     });
   }
   const said = await node.statusOf(kept);
-  assert.ok(JSON.stringify(said).includes(CANARY), 'the model got it from its tool, and who asked gets its answer');
+  assert.ok(JSON.stringify(said).includes(CANARY), 'the model got it from its tool, and the caller gets its answer');
   const texts = await readings();
   await waitUntil('the spans of the tools', () => receiver.spans.some(({ name }) => name.includes('fs.read')));
   const metrics = await (await fetch(`${(await node.process.internal).url}/metrics`)).text();
@@ -153,5 +156,5 @@ test('a secret in every place that takes one, in what a model says and what a to
     [],
   );
   const all = [...texts.values()].join();
-  assert.ok(all.includes('[redacted]') && all.includes('secretive-flow'), 'the answers show what is no secret');
+  assert.ok(all.includes('[redacted]') && all.includes('secretive-flow'), 'the answers show text that is no secret');
 });

@@ -29,11 +29,11 @@ for (const kind of ['sqlite', 'redis'] as const satisfies readonly StoreKind[]) 
     });
     node.spawn();
     const calls = new WorkflowCalls(node, context.signal);
-    const nobodyResides = async (): Promise<boolean> => (await calls.residents()) === 0;
+    const noneInMemory = async (): Promise<boolean> => (await calls.residents()) === 0;
     await calls.deploy(WAITING_WORKFLOW);
     const runs = await startWaiting(calls, WAITING);
-    await waitUntil('all that wait to leave memory', nobodyResides, 60_000);
-    // Reading what one waits for is no reason to wake it.
+    await waitUntil('all that wait to leave memory', noneInMemory, 60_000);
+    // A read of what a run waits for must not activate it.
     const [first] = runs;
     assert.equal((await calls.get(first?.id ?? '')).status, 'waiting_for_human_input');
     assert.equal(await calls.residents(), 0);
@@ -44,6 +44,6 @@ for (const kind of ['sqlite', 'redis'] as const satisfies readonly StoreKind[]) 
       ends.map(({ status, output }) => ({ status, output })),
       runs.map((_run, index) => ({ status: 'completed', output: { by: `human ${index}` } })),
     );
-    await waitUntil('all that ended to leave memory', nobodyResides, 60_000);
+    await waitUntil('all that ended to leave memory', noneInMemory, 60_000);
   });
 }

@@ -61,7 +61,10 @@ type Wait = z.output<typeof Unfinished>['waiting_for'];
 
 const wordsOf = ({ reason, child }: Wait): string => (child === undefined ? reason : `${reason}: ${child.reason}`);
 
-/** Waits until the execution gives a reason like this one, its child's behind it; one call has to tell it all. */
+/**
+ * Waits until the execution gives an expected reason, with that of its child after it; one call must return the whole
+ * chain.
+ */
 const waitOf = (node: ProductNode, path: string, reason: RegExp): Promise<Wait> =>
   waitUntil(
     `an execution that says ${reason}`,
@@ -84,7 +87,7 @@ const TO_END = [{ condition: 'always', target: 'END' }];
 const RUNS = { status: 'started', attempt: 1, runner: /^[^/]+\/[0-9a-f-]{36}$/ };
 const UUID = /^[0-9a-f-]{36}$/;
 
-/** Name, state, reason, what else is told, and the sentence of the command line. */
+/** Name, state, reason, further fields, and the sentence of the command line. */
 const ROWS: readonly (readonly [string, object, RegExp, object, RegExp])[] = [
   [
     'effect',
@@ -141,7 +144,7 @@ const ROWS: readonly (readonly [string, object, RegExp, object, RegExp])[] = [
   ],
 ];
 
-/** The members that are expected, patterns included; others may be there. */
+/** The expected members, patterns included; other members may be there. */
 function assertHas(actual: unknown, expected: unknown): void {
   if (expected instanceof RegExp) {
     assert.match(String(actual), expected);
@@ -161,7 +164,7 @@ describe('one call shows what an unfinished execution waits for', () => {
   let node: ProductNode;
   const agents = new Map<string, string>();
   before(async () => {
-    // One try an attempt: what is tried again is the effect, at a time that its record has.
+    // One try an attempt: the effect is what is tried again, at a time in its record.
     node = await ProductNode.start({ spec: { llm_selection: { max_retries: 0 } } });
     for (const name of ['talks', 'says']) agents.set(name, await node.deploy(agentYaml(name)));
     await node.deploy(agentYaml('needs-tpu', { execution: { target_tags: ['tpu'] } }));
@@ -185,7 +188,7 @@ describe('one call shows what an unfinished execution waits for', () => {
     assert.match(shown.stdout, /^waiting_for +iteration 1 waits for its model, attempt 1 on node \S+ \(until 20.+\)$/m);
   });
 
-  test('an agent: a model that is tried again, at which time and why, which the log says too', async () => {
+  test('an agent: a model that is tried again, at which time and why, which is logged too', async () => {
     const id = await node.run(agents.get('talks') ?? '', 'unavailable');
     const wait = await waitOf(
       node,

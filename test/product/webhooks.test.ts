@@ -20,7 +20,7 @@ type Body = string | Uint8Array<ArrayBuffer>;
 const hmac = (prefix: string, body: Body, secret = SECRET) => createHmac('sha256', secret).update(prefix).update(body);
 const secondsAgo = (ago: number): string => String(Math.floor(Date.now() / SECONDS) - ago);
 
-/** Headers of a delivery that was signed some seconds ago; `id` is what its sender calls it. */
+/** Headers of a delivery that was signed some seconds ago; `id` is the id that its sender uses. */
 const SENDERS: Readonly<Record<string, (body: Body, ago: number, id: string) => Headers>> = {
   digest: (body, _ago, id) => ({
     ...{ 'x-svc-signature': `sha256=${hmac('', body).digest('hex')}`, 'x-idempotency-key': id },
@@ -44,7 +44,7 @@ const SENDERS: Readonly<Record<string, (body: Body, ago: number, id: string) => 
   }),
 };
 const TIMED = ['standard', 'stripe', 'slack'];
-/** Their senders take all but 2xx for a failure, and try again. */
+/** Their senders treat all statuses but 2xx as a failure, and try again. */
 const ANSWERED = ['stripe', 'slack'];
 
 describe('webhooks of a node', { timeout: 300_000 }, () => {
@@ -72,7 +72,7 @@ describe('webhooks of a node', { timeout: 300_000 }, () => {
     node.call('POST', `/v1/webhooks/${source}`, { body, headers });
 
   for (const [source, sign] of Object.entries(SENDERS)) {
-    test(`${source}: a delivery that is sent five times, at once and again, starts one run`, async () => {
+    test(`${source}: a delivery that is sent five times, concurrently and again, starts one run`, async () => {
       const body = `{"of": "${source}"}`;
       const headers = sign(body, 0, 'delivery-1');
       const first = await Promise.all([1, 2, 3, 4].map(() => send(source, body, headers)));
@@ -87,7 +87,7 @@ describe('webhooks of a node', { timeout: 300_000 }, () => {
       assert.equal((await send(source, next, sign(next, 0, 'delivery-2'))).status, 200);
     });
 
-    test(`${source}: bytes that are no UTF-8 are hashed as they are`, async () => {
+    test(`${source}: bytes that are not UTF-8 are hashed as they are`, async () => {
       const bytes = Uint8Array.from({ length: 100_000 }, (_, at) => at % 256);
       const signed = sign(bytes, 0, 'bytes');
       const taken = await send(source, bytes, signed);
@@ -101,7 +101,7 @@ describe('webhooks of a node', { timeout: 300_000 }, () => {
     ['stripe', 'id', 'evt_'],
     ['slack', 'event_id', 'Ev'],
   ] as const) {
-    test(`${source}: an event that its sender signs anew for each try starts one run, another event another one`, async () => {
+    test(`${source}: an event that its sender signs again for each try starts one run, another event another run`, async () => {
       const sign = SENDERS[source] ?? assert.fail();
       const tries = async (id: string) => {
         const body = JSON.stringify({ [member]: `${prefix}${id}`, type: 'x' });
@@ -148,7 +148,7 @@ describe('webhooks of a node', { timeout: 300_000 }, () => {
     }
   });
 
-  test('a key of its own does not make a recorded delivery a new one, where the digest is the key', async () => {
+  test('another key in its header does not make a recorded delivery a new one, where the digest is the key', async () => {
     const body = '{"recorded": true}';
     const sign = SENDERS.digest ?? assert.fail();
     const answers: Answer[] = [];
@@ -163,7 +163,7 @@ describe('webhooks of a node', { timeout: 300_000 }, () => {
   });
 
   for (const source of TIMED) {
-    test(`${source}: a delivery of four minutes ago or ahead is taken, of more than five refused before its body`, async () => {
+    test(`${source}: a delivery of four minutes ago or ahead is accepted, one of more than five is refused before its body`, async () => {
       const sign = SENDERS[source] ?? assert.fail();
       for (const [ago, status] of [
         [LIMIT - 60, 200],
@@ -181,7 +181,7 @@ describe('webhooks of a node', { timeout: 300_000 }, () => {
     });
   }
 
-  test('a secret is changed without a restart: old and new sign side by side, then only the new one', async () => {
+  test('a secret is changed without a restart: old and new are both valid, then only the new one', async () => {
     const put = async (path: string, value: string) => {
       const answer = await node.json('PUT', `/v1/secrets/${encodeURIComponent(path)}`, { value });
       assert.ok(answer.status < 300, answer.text);

@@ -39,7 +39,7 @@ describe('an independent client of the workflows of a node', () => {
       return body.status === status && body;
     });
 
-  test('a run that failed says what failed in words, alone and in the list', async () => {
+  test('a run that failed gives the reason in words, alone and in the list', async () => {
     await deploy('fails', {
       a: { kind: 'System', command: 'exit 3', transitions: [{ condition: 'on_success', target: 'done' }] },
       done: DONE,
@@ -54,7 +54,7 @@ describe('an independent client of the workflows of a node', () => {
     });
   });
 
-  test('a version that is not there, a source that cannot be and a body too large are named for what they are', async () => {
+  test('an unknown version, an invalid source and a body that is too large each have their own error', async () => {
     const version = await node.json('POST', '/v1/workflows/gate/run', { version: '9.9.9' });
     assert.deepEqual([version.status, version.body.message], [404, 'workflow version not found']);
     const source = await node.json('POST', '/v1/stimuli', { source: 'a\0b', content: 'x' });
@@ -66,7 +66,7 @@ describe('an independent client of the workflows of a node', () => {
     assert.deepEqual([allow.status, allow.headers.get('allow')], [405, 'POST']);
   });
 
-  test('names every object has are values like others: in the input, on the blackboard and in what templates see', async () => {
+  test('names that every object has are values like others: in the input, on the blackboard and in templates', async () => {
     await deploy('names', {
       a: {
         kind: 'System',
@@ -103,7 +103,7 @@ describe('an independent client of the workflows of a node', () => {
     });
   }
 
-  test('neither the secret of a webhook, its signature nor other proving headers are shown anywhere', async () => {
+  test('the secret of a webhook, its signature and other authenticating headers are shown nowhere', async () => {
     await deploy('told', { done: { ...DONE, env: { all: '{{json blackboard}} {{json input}}' } } });
     assert.equal((await node.json('PUT', '/v1/stimuli/routes/shop', { workflow: 'told' })).status, 200);
     const taken = await webhook('{"order":1}');
@@ -158,7 +158,7 @@ describe('an independent client of the workflows of a node', () => {
     assert.equal(names.at(-1), 'WorkflowExecutionCompleted');
   });
 
-  /** As an EventSource: comes back behind the last event it saw until it is told that there is no more. */
+  /** Like an EventSource: reconnects after the last event that it received, until the stream has ended. */
   async function follow(id: string, seen: number[], names: string[]): Promise<void> {
     await waitUntil(
       `the stream of ${id} to end`,

@@ -13,7 +13,7 @@ const LOOK = ['read', 'audit'] as const;
 const USE = ['read', 'run'] as const;
 const ALL = ['read', 'run', 'write', 'audit'] as const;
 
-/** What each caller may do (H7). */
+/** The rights of each caller (H7). */
 const MAY: Readonly<Record<string, readonly SurfaceRow['access'][]>> = {
   operator: [...ALL, 'inspect', 'operate'],
   readonly: [...LOOK, 'inspect'],
@@ -86,7 +86,7 @@ describe('what each role may do, over every route and every method', () => {
       const open = access === 'public' && !/webhooks|seal\/tools/.test(operation);
       assert.equal(without.status === 401, !open, `${operation} without a token: ${without.status}`);
       if (access === 'public') continue;
-      // Asked at a place that is none, since the answer would have no end.
+      // Requested with an invalid position, since the answer would have no end.
       const shown = ENDLESS.has(operation) ? `${path}?kind=%00` : path;
       for (const [caller, may] of Object.entries(MAY)) {
         const answer = await node.call(method, shown, { ...ask, headers: { ...ask.headers, ...headersOf(caller) } });
@@ -177,9 +177,13 @@ describe('what each role may do, over every route and every method', () => {
     }
     const up = (caller: string, name: string, target: string) => as(caller, 'POST', ...scope(name, 'promote', target));
     const down = (caller: string, name: string, target: string) => as(caller, 'POST', ...scope(name, 'demote', target));
-    // A service account is no administrator; the workflow is its own all the same.
+    // A service account is no administrator, but it owns the workflow.
     assert.equal((await up('serviceForAlpha', 'of-serviceforalpha', 'tenant')).status, 403);
-    assert.equal((await as('alphaUser', 'GET', '/v1/workflows/of-alphaadmin')).status, 404, 'of another user');
+    assert.equal(
+      (await as('alphaUser', 'GET', '/v1/workflows/of-alphaadmin')).status,
+      404,
+      'a workflow of another user',
+    );
     assert.equal((await up('alphaAdmin', 'of-alphaadmin', 'global')).status, 403);
     assert.equal((await up('alphaAdmin', 'of-alphaadmin', 'tenant')).status, 200);
     assert.equal((await as('alphaUser', 'GET', '/v1/workflows/of-alphaadmin')).status, 200);

@@ -9,14 +9,14 @@ import { callOf, operationsOf, SURFACE } from './surface.ts';
 import { bytesOf, Tenancy } from './tenancy.ts';
 import { DONE, makeTenantObjects, type TenantObjects, workflowText } from './tenant-objects.ts';
 
-/** What beta asks with when the thing was never there: as long as the real name. */
+/** Names in beta's requests for an object that never existed: as long as the real name. */
 const unknownFor = (name: string): string => (/^[0-9a-f-]{36}$/.test(name) ? randomUUID() : 'n'.repeat(name.length));
 
 const ENDLESS: ReadonlySet<string> = new Set(['GET /v1/feed', 'GET /v1/tap']);
 
 const STRANGERS = CALLER_NAMES.filter((name) => CALLERS[name].tenant !== 'alpha');
 
-describe('the walls between tenants, over every route there is', () => {
+describe('isolation of tenants, over every route', () => {
   let tenancy: Tenancy;
   let own: TenantObjects;
   let alphas: readonly string[];
@@ -33,7 +33,7 @@ describe('the walls between tenants, over every route there is', () => {
   });
   after(() => tenancy[Symbol.asyncDispose]());
 
-  /** Names that a route on such a thing takes. */
+  /** Names that a route on such an object takes. */
   const namesFor = (operation: string): string[] => {
     const { thing } = SURFACE[operation] ?? {};
     if (operation.includes('/lookup/')) return [own.agentName];
@@ -41,11 +41,11 @@ describe('the walls between tenants, over every route there is', () => {
     return thing === undefined || thing === 'node' ? [] : [own[thing]];
   };
 
-  test('the table these tests go through has every route of the served description, and no other', async () => {
+  test('the table of these tests has every route of the served description, and no other', async () => {
     assert.deepEqual((await operationsOf(tenancy.node)).sort(), Object.keys(SURFACE).sort());
   });
 
-  // Before the strangers ask by name: what they name themselves is in traces of their own tenant.
+  // Before other callers ask by name, since names in their requests are in traces of their own tenant.
   test('no list, filter or count of another tenant contains anything of the tenant', async () => {
     const lists = Object.entries(SURFACE).filter(([name, { access }]) => access === 'read' && !name.includes('{'));
     const filters = [
@@ -55,7 +55,7 @@ describe('the walls between tenants, over every route there is', () => {
       '/v1/workflows?scope=visible',
       '/v1/workflows?scope=global',
     ];
-    // Feed and tap have no end: test/usecases/feed.test.ts and test/usecases/traces/tap.test.ts are about their walls.
+    // Feed and tap have no end; test/usecases/feed.test.ts and test/usecases/traces/tap.test.ts cover them.
     const gets = lists.filter(([name]) => name.startsWith('GET ') && !ENDLESS.has(name));
     const paths = [...gets.map(([name, { query = '' }]) => name.slice(4) + query), ...filters];
     for (const path of paths) {
@@ -68,7 +68,7 @@ describe('the walls between tenants, over every route there is', () => {
       }
     }
     const { body } = await tenancy.as('betaAdmin', 'GET', '/v1/human-approvals');
-    // Its run, and the one its stimulus started.
+    // Its run, and the run that its stimulus started.
     assert.ok(Number(body.count) <= 2, `pending: ${body.count}`);
   });
 
@@ -83,7 +83,7 @@ describe('the walls between tenants, over every route there is', () => {
             tenancy.as(caller, none.method, none.path, none.ask),
           ]);
           assert.equal(bytesOf(foreign), bytesOf(never), `${caller} asks ${operation}`);
-          // An approval that is not there is shown with 200 (H19).
+          // An approval that does not exist is shown with 200 (H19).
           const shown = operation === 'GET /v1/human-approvals/{id}' ? [200, 403] : [403, 404];
           assert.ok(shown.includes(foreign.status), `${caller} asks ${operation}: ${foreign.status}`);
         }
@@ -159,7 +159,7 @@ describe('the walls between tenants, over every route there is', () => {
   test('after these requests the tenant’s objects are unchanged, and their owner sees each', async () => {
     const looks = Object.entries(SURFACE).filter(([name, { thing }]) => name.startsWith('GET ') && thing !== undefined);
     for (const [operation, { thing }] of looks.filter(([name]) => !name.endsWith('/stream'))) {
-      // Everything else is seen by every user of the tenant.
+      // All other objects are visible to every user of the tenant.
       const owner = thing === 'key' || thing === 'secret' ? 'alphaAdmin' : 'alphaUser';
       for (const name of namesFor(operation)) {
         const { method, path, ask } = callOf(operation, name);

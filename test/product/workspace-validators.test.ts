@@ -10,7 +10,7 @@ import { agentYaml } from './product-node.ts';
 
 const write = (path: string, content: string): Members => ({ name: 'fs.write', arguments: { path, content } });
 
-/** The model answers again by what the validator said of its last answer. */
+/** The model answers again according to the validator's message about its last answer. */
 const RULES = [
   { match: { contains: 'say eight' }, reply: 'eight' },
   { match: { contains: 'count', round: 1 }, reply: 'seven' },
@@ -30,7 +30,7 @@ const RULES = [
   { reply: 'done' },
 ];
 
-/** Accepts only an answer that has "eight" in it. */
+/** Accepts only an answer with "eight" in it. */
 const COUNTS = '#!/bin/sh\ngrep -q eight && exit 0\necho "say eight, please"\nexit 1\n';
 
 /** Runs until `go` is there; every start adds a line to `runs`. */
@@ -41,7 +41,7 @@ const MOST_MS = 90_000;
 const iterative = (validation: unknown): Members => ({ mode: 'iterative', max_iterations: 4, validation });
 const script = (path: string): Members => iterative({ script: { path, timeout_seconds: 60 } });
 
-/** A workflow that makes an executable `check.sh` in its workspace, and asks the agent there. */
+/** A workflow that creates an executable `check.sh` in its workspace, and runs the agent there. */
 const prepared = (name: string, agent: string, text: string, input: string): string =>
   stringify({
     ...{ apiVersion: 'svc.dev/v1', kind: 'Workflow', metadata: { name, version: '1.0.0' } },
@@ -57,7 +57,7 @@ const prepared = (name: string, agent: string, text: string, input: string): str
     },
   });
 
-/** What the tests of both isolations ask of a running node. */
+/** Helpers for the tests of both isolations. */
 class ValidatedRuns {
   readonly at: AgentNode;
 
@@ -94,7 +94,7 @@ class ValidatedRuns {
     return join(this.at.data, 'volumes/svc-system', id, name);
   }
 
-  /** A state's agent says "seven", is refused by the script of the workspace, told why, and says "eight". */
+  /** A state's agent answers "seven", is refused by the script of the workspace with a reason, and answers "eight". */
   async countsAgain(agent: string): Promise<void> {
     const id = await this.at.node.runWorkflow(prepared(`flow-${agent}`, agent, COUNTS, 'count'));
     const run = await this.workflowEnded(id);
@@ -109,7 +109,7 @@ class ValidatedRuns {
   }
 }
 
-describe('validators that look at the workspace, on a running node', { timeout: 300_000 }, () => {
+describe('validators that read the workspace, on a running node', { timeout: 300_000 }, () => {
   let at: AgentNode;
   let runs: ValidatedRuns;
   before(async () => {

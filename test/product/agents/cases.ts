@@ -25,7 +25,7 @@ const ask = (round: number, text: string, ...given: readonly Call[]): Rule => ({
   reply: { text, tool_calls: calls(...given) },
 });
 /** The model reads the result of each tool: an unexpected one meets the last rule. */
-const heard = (tool_contains: string | readonly string[], reply: unknown = 'as expected'): Rule => ({
+const onResult = (tool_contains: string | readonly string[], reply: unknown = 'as expected'): Rule => ({
   match: { tool_contains },
   reply,
 });
@@ -53,7 +53,7 @@ export const CASES: readonly AgentCase[] = [
       ask(3, '', ['fs.edit', { path: 'a/notes.txt', target_content: 'two', replacement_content: 'three' }]),
       ask(4, 'And count. ', sh('wc -l < a/notes.txt; cat a/notes.txt > copy.txt')),
       ask(5, '', ['fs.list', { path: '/' }]),
-      heard(['a/', 'copy.txt'], { text: 'All is done.', usage: { input_tokens: 100, output_tokens: 9 } }),
+      onResult(['a/', 'copy.txt'], { text: 'All is done.', usage: { input_tokens: 100, output_tokens: 9 } }),
       otherwise,
     ],
   },
@@ -62,7 +62,7 @@ export const CASES: readonly AgentCase[] = [
     spec: tools(),
     rules: [
       ask(1, '', sh('echo out; echo err >&2; pwd; id -u >/dev/null; printf kept > file')),
-      heard(['"stdout":"out\\n/workspace\\n"', '"stderr":"err\\n"', '"exit_code":0']),
+      onResult(['"stdout":"out\\n/workspace\\n"', '"stderr":"err\\n"', '"exit_code":0']),
       otherwise,
     ],
     shows: /"final_output":"as expected/,
@@ -70,25 +70,29 @@ export const CASES: readonly AgentCase[] = [
   {
     name: 'command-fails',
     spec: tools(),
-    rules: [ask(1, '', sh('echo bad >&2; exit 7')), heard('"exit_code":7'), otherwise],
+    rules: [ask(1, '', sh('echo bad >&2; exit 7')), onResult('"exit_code":7'), otherwise],
     shows: /"final_output":"as expected/,
   },
   {
     name: 'command-not-allowed',
     spec: tools(),
-    rules: [ask(1, '', ['cmd.run', { command: 'git', args: ['status'] }]), heard('Error CommandNotAllowed'), otherwise],
+    rules: [
+      ask(1, '', ['cmd.run', { command: 'git', args: ['status'] }]),
+      onResult('Error CommandNotAllowed'),
+      otherwise,
+    ],
     shows: /"final_output":"as expected/,
   },
   {
     name: 'command-not-there',
     spec: tools(),
-    rules: [ask(1, '', ['cmd.run', { command: 'no-such', args: [] }]), heard('Error CommandNotFound'), otherwise],
+    rules: [ask(1, '', ['cmd.run', { command: 'no-such', args: [] }]), onResult('Error CommandNotFound'), otherwise],
     shows: /"final_output":"as expected/,
   },
   {
     name: 'command-too-long',
     spec: tools({ timeout_ceiling_secs: 3 }),
-    rules: [ask(1, '', sh('echo began; exec sleep 20')), heard('Error ExecTimeoutCeilingExceeded'), otherwise],
+    rules: [ask(1, '', sh('echo began; exec sleep 20')), onResult('Error ExecTimeoutCeilingExceeded'), otherwise],
     shows: /"final_output":"as expected/,
   },
   {
@@ -96,7 +100,7 @@ export const CASES: readonly AgentCase[] = [
     spec: tools({ max_output_bytes: 4_000 }),
     rules: [
       ask(1, '', sh('i=0; while [ $i -lt 3000 ]; do echo line; i=$((i+1)); done')),
-      heard('Error OutputSizeLimitExceeded'),
+      onResult('Error OutputSizeLimitExceeded'),
       otherwise,
     ],
     shows: /"final_output":"as expected/,
@@ -104,7 +108,7 @@ export const CASES: readonly AgentCase[] = [
   {
     name: 'command-much-on-one-stream',
     spec: tools({ max_output_bytes: 4_000 }),
-    rules: [ask(1, '', sh('printf %03000d 7')), heard('00007","stderr":"","exit_code":0'), otherwise],
+    rules: [ask(1, '', sh('printf %03000d 7')), onResult('00007","stderr":"","exit_code":0'), otherwise],
     shows: /"final_output":"as expected/,
   },
   {
@@ -112,7 +116,7 @@ export const CASES: readonly AgentCase[] = [
     spec: tools(),
     rules: [
       ask(1, '', sh('printf BEGIN; printf %090000d 7; printf END')),
-      heard(['BEGIN0', '07END","stderr":"","exit_code":0']),
+      onResult(['BEGIN0', '07END","stderr":"","exit_code":0']),
       otherwise,
     ],
     shows: /"final_output":"as expected/,
@@ -120,7 +124,7 @@ export const CASES: readonly AgentCase[] = [
   {
     name: 'command-odd-bytes',
     spec: tools(),
-    rules: [ask(1, '', sh("printf 'a\\377b\\000c\\n\\n'; printf ' x \\n' >&2")), heard('"exit_code":0'), otherwise],
+    rules: [ask(1, '', sh("printf 'a\\377b\\000c\\n\\n'; printf ' x \\n' >&2")), onResult('"exit_code":0'), otherwise],
     shows: /"final_output":"as expected/,
   },
   {
@@ -128,7 +132,7 @@ export const CASES: readonly AgentCase[] = [
     spec: { ...tools(), env: { GREETING: 'hello', API_KEY: 'literal:swordfish' } },
     rules: [
       ask(1, '', sh('echo "[$GREETING][$API_KEY][$SVC_ORCHESTRATOR_URL][$SVC_AGENT_ID][$HOME][$LANG]"')),
-      heard('[][][][][/workspace][C.UTF-8]'),
+      onResult('[][][][][/workspace][C.UTF-8]'),
       otherwise,
     ],
     shows: /"final_output":"as expected/,
@@ -138,7 +142,7 @@ export const CASES: readonly AgentCase[] = [
     spec: { tools: ['fs.read'] },
     rules: [
       ask(1, 'I try. ', ['fs.write', { path: 'x', content: 'y' }], ['fs.read', { path: '../x' }], ['nothing', {}]),
-      heard('Error ToolNotAllowed', 'I may not.'),
+      onResult('Error ToolNotAllowed', 'I may not.'),
       otherwise,
     ],
     shows: /"final_output":"I may not/,
@@ -146,7 +150,7 @@ export const CASES: readonly AgentCase[] = [
   {
     name: 'bad-arguments',
     spec: tools(),
-    rules: [ask(1, '', ['fs.write', { path: 7 }]), heard('Error InvalidArguments'), otherwise],
+    rules: [ask(1, '', ['fs.write', { path: 7 }]), onResult('Error InvalidArguments'), otherwise],
     shows: /"final_output":"as expected/,
   },
   {
@@ -163,7 +167,7 @@ export const CASES: readonly AgentCase[] = [
         sh('cat 1 2 > 3'),
         ['fs.read', { path: '3' }],
       ),
-      heard('onetwo'),
+      onResult('onetwo'),
       otherwise,
     ],
     shows: /"final_output":"as expected/,

@@ -89,16 +89,16 @@ describe('an agent in a container, on a running node', NEEDS_PODMAN, () => {
     const env = environmentOf(await setup.written(id, 'env'));
     const { SVC_ORCHESTRATOR_URL: orchestrator = '', SVC_PRIVATE_ENV: _names, ...rest } = env;
     assert.ok(orchestrator.startsWith(`${gateway}/x/`), orchestrator);
-    const told = Object.fromEntries(
+    const environment = Object.fromEntries(
       Object.entries(rest).filter(([name]) => name.startsWith('SVC_') || name === 'COLOUR'),
     );
-    assert.deepEqual(told, {
+    assert.deepEqual(environment, {
       ...{ SVC_AGENT_ID: agent, SVC_EXECUTION_ID: id, SVC_ITERATION: '1', SVC_ITERATION_HISTORY: '[]' },
       ...{ SVC_MODEL_ALIAS: 'default', SVC_LLM_TIMEOUT_SECONDS: '77', SVC_AGENT_INSTRUCTION: 'Be brief.' },
       ...{ SVC_PROMPT_TEMPLATE: 'Asked: {{input}}', SVC_SECURITY_CONTEXT: 'svc-system-agent-runtime' },
       ...{ SVC_SEAL_ENABLED: 'true', SVC_SEAL_GATEWAY_URL: gateway, COLOUR: 'red' },
     });
-    const others = Object.keys(rest).filter((name) => !(name in told));
+    const others = Object.keys(rest).filter((name) => !(name in environment));
     // The trace context is that of the run.
     const ofImage = [
       'TRACEPARENT',

@@ -27,7 +27,7 @@ const RULES = [
   { match: { tool_contains: 'CommandNotAllowed' }, reply: 'it is not allowed' },
   { match: { contains: 'slowly', round: 1 }, reply: { text: '', delay_ms: 1_500, tool_calls: [TEE] } },
   { match: { round: 1 }, reply: { text: 'I run it. ', tool_calls: [TEE] } },
-  { match: { tool_contains: 'in_doubt' }, reply: 'nobody knows' },
+  { match: { tool_contains: 'in_doubt' }, reply: 'outcome unknown' },
   { match: { tool_contains: 'ran' }, reply: 'it ran' },
   { reply: 'it did not run' },
 ];
@@ -104,7 +104,7 @@ describe('the dispatch gateway of a running node', () => {
       ['another agent', ask(own, { agent_id: other.agent }), 403, 'PermissionDenied', /agent_id/],
       ['another iteration', ask(own, { iteration_number: 2 }), 409, 'FailedPrecondition', /iteration_number/],
       ['iteration 0', ask(own, { iteration_number: 0 }), 400, 'InvalidArgument', /iteration_number/],
-      ['a dispatch that is not open', told(own, 'd-1'), 409, 'FailedPrecondition', /dispatch_id/],
+      ['a dispatch that is not open', resultOf(own, 'd-1'), 409, 'FailedPrecondition', /dispatch_id/],
       ['a message of no role', ask(own, { messages: [{}] }), 400, 'InvalidArgument', /messages/],
     ];
     for (const [what, message, status, code, field, token = own.token] of rows) {
@@ -120,7 +120,7 @@ describe('the dispatch gateway of a running node', () => {
       ['half a message', '{"type":"generate"', 400],
       ['a list', '[]', 400],
       ['null', 'null', 400],
-      ['a key that nobody knows', JSON.stringify(ask(own, { colour: 'red' })), 400],
+      ['an unknown key', JSON.stringify(ask(own, { colour: 'red' })), 400],
       ['a number for a text', JSON.stringify(ask(own, { prompt: 7 })), 400],
       ['a text for a number', JSON.stringify(ask(own, { iteration_number: '1' })), 400],
       ['an answer for a question', JSON.stringify({ type: 'final', content: '' }), 400],
@@ -155,7 +155,7 @@ describe('the dispatch gateway of a running node', () => {
     assert.deepEqual(second?.body, first?.body);
     const refused = await post(own.url, ask(own, { prompt: 'something else' }));
     assert.equal(refused.status, 409, refused.text);
-    const result = told(own, String(first?.body.dispatch_id), { stdout: 'ran' });
+    const result = resultOf(own, String(first?.body.dispatch_id), { stdout: 'ran' });
     const [over, twice] = await Promise.all([1, 2].map(() => post(own.url, result)));
     assert.equal(over?.body.content, 'it ran', over?.text);
     assert.deepEqual(twice?.body, over?.body);
@@ -181,7 +181,7 @@ describe('the dispatch gateway of a running node', () => {
     }
     const { body, text } = await post(own.url, ask(own));
     assert.deepEqual([body.type, body.command, body.args], ['dispatch', 'tee', ['-a', 'ran']], text);
-    await post(own.url, told(own, String(body.dispatch_id), { stdout: 'ran' }));
+    await post(own.url, resultOf(own, String(body.dispatch_id), { stdout: 'ran' }));
     await release(own.id);
     await setup.ended(own.id);
     const decided = (await setup.audit(own.id)).filter(({ kind }) => kind === 'decided');
@@ -198,7 +198,7 @@ describe('the dispatch gateway of a running node', () => {
     const dispatch = members(members(JSON.parse(first.stdout)).dispatch);
     assert.deepEqual([dispatch.action, dispatch.command, dispatch.args], ['exec', 'tee', ['-a', 'ran']], first.stderr);
     const id = String(dispatch.dispatchId ?? dispatch.dispatch_id);
-    const over = await overGrpc(grpcAddress, own.token, told(own, id, { stdout: 'ran' }));
+    const over = await overGrpc(grpcAddress, own.token, resultOf(own, id, { stdout: 'ran' }));
     assert.equal(members(members(JSON.parse(over.stdout)).final).content, 'it ran', over.stderr);
     assert.equal((await post(own.url, ask(own))).body.content, 'it ran', 'one loop behind both');
     await release(own.id);
@@ -209,7 +209,7 @@ describe('the dispatch gateway of a running node', () => {
     const own = await hold('large');
     const first = await post(own.url, ask(own));
     const stdout = `${'x'.repeat(2 * MiB)} ran`;
-    const over = await post(own.url, told(own, String(first.body.dispatch_id), { stdout }));
+    const over = await post(own.url, resultOf(own, String(first.body.dispatch_id), { stdout }));
     assert.equal(over.status, 200, over.text.slice(0, 300));
     assert.equal(over.body.type, 'final');
     await release(own.id);
@@ -226,8 +226,8 @@ describe('the dispatch gateway of a running node', () => {
     await waitUntil('the program is started again', async () => (await setup.written(own.id, 'env')) !== '', 30_000);
     const again = await heldBy(own.id, own.agent);
     const over = await post(again.url, ask(again));
-    assert.deepEqual([over.status, over.body.content], [200, 'nobody knows'], over.text);
-    const late = await post(again.url, told(again, String(first.body.dispatch_id), { stdout: 'ran' }));
+    assert.deepEqual([over.status, over.body.content], [200, 'outcome unknown'], over.text);
+    const late = await post(again.url, resultOf(again, String(first.body.dispatch_id), { stdout: 'ran' }));
     assert.equal(late.status, 409, 'no caller waits for it any more');
     await release(own.id);
     const status = await setup.ended(own.id);
@@ -267,7 +267,7 @@ const ask = ({ id, agent }: Held, more: Members = {}): Members => ({
   ...more,
 });
 
-const told = ({ id }: Held, dispatch_id: string, more: Members = {}): Members => ({
+const resultOf = ({ id }: Held, dispatch_id: string, more: Members = {}): Members => ({
   ...{ type: 'dispatch_result', execution_id: id, dispatch_id, exit_code: 0, stdout: '', stderr: '' },
   ...{ duration_ms: 1, truncated: false, ...more },
 });

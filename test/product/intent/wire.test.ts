@@ -25,7 +25,7 @@ const creates = (manifest_yaml: string, name: string): ModelTurn => ({
 
 /** A model that reads the conversation as it came over the wire; `tool` is the name of its tool there. */
 function answer(said: string, tool: string): ModelTurn {
-  if (!said.includes(AGENT_AUTHOR)) return { chunks: ['nobody asked for this'] };
+  if (!said.includes(AGENT_AUTHOR)) return { chunks: ['an answer of another agent'] };
   if (/\bdeployed\\*":\s*true/.test(said))
     return { chunks: ['{"agent_id": "told", ', '"name": "translator", "version": "1.0.0"}'] };
   // The answer of the tool names the error by its place in the manifest.
@@ -81,7 +81,7 @@ const made = stringify({
 });
 
 /** A model that answers for every agent of the pipeline, which it recognises by the prompt. */
-function everybody(body: Readonly<Record<string, unknown>>): ModelTurn {
+function allAgents(body: Readonly<Record<string, unknown>>): ModelTurn {
   const said = JSON.stringify(body);
   if (said.includes(AGENT_AUTHOR)) {
     const isDone = /\bdeployed\\*":\s*true/.test(said);
@@ -99,7 +99,7 @@ for (const { type, path } of someOf(PROVIDERS, 2)) {
     NEEDS_PODMAN,
     async () => {
       const models = await startModelServer();
-      models.answer(({ body }) => everybody(body));
+      models.answer(({ body }) => allAgents(body));
       try {
         await using podman = await TestPodman.start();
         const spec = { llm_providers: [providerOf(type, `${models.url}${path}`)] };

@@ -3,7 +3,7 @@ import { DONE, workflowText } from '../tenant-objects.ts';
 import { jsonAsk, type Question, toolQuestion } from './asker.ts';
 import type { Kind, Made, Scope } from './model.ts';
 
-/** What making something asks, and where the answer says its id. */
+/** Request that creates something, and the field of the answer with its id. */
 export interface Making {
   readonly kind: Kind;
   readonly question: Question;
@@ -21,7 +21,7 @@ const gate = (word: string) => ({ kind: 'Human', prompt: `May ${word}?`, transit
 const flow = (name: string, word: string): string =>
   workflowText(name, { gate: gate(word), done: { ...DONE, env: { said: word } } });
 
-/** Names are shared between tenants on purpose; `word` is in what was made and nowhere else. */
+/** Names are shared between tenants on purpose; `word` occurs only in the created object. */
 export const MAKE: Readonly<Record<string, (at: { name: string; word: string; scope: Scope }) => Making>> = {
   agent: ({ name, word, scope }) => ({
     kind: 'agent',
@@ -52,13 +52,13 @@ export const MAKE: Readonly<Record<string, (at: { name: string; word: string; sc
   }),
 };
 
-/** Starts of what is deployed. */
+/** Starts of deployed agents and workflows. */
 export const start = (kind: 'agent' | 'workflow', id: string, word: string): Question =>
   kind === 'agent'
     ? json('POST', '/v1/executions', { agent_id: id, input: word })
     : json('POST', `/v1/workflows/${id}/run`, { intent: word });
 
-/** Ways to look at one thing by its id, and to do something to it. */
+/** Requests that read one object by its id, or change it. */
 export const LOOK: Readonly<Record<Kind, readonly ((id: string) => Question)[]>> = {
   agent: [
     (id) => ({ method: 'GET', path: `/v1/agents/${id}` }),
@@ -92,7 +92,7 @@ export const LOOK: Readonly<Record<Kind, readonly ((id: string) => Question)[]>>
   pattern: [(id) => ({ method: 'GET', path: `/v1/cortex/patterns?error_signature=${id}` })],
 };
 
-/** Ends of things. */
+/** Requests that end or delete an object. */
 export function end({ kind }: Made, id: string): Question | null {
   if (kind === 'agent') return { method: 'DELETE', path: `/v1/agents/${id}?force=true` };
   if (kind === 'workflow') return { method: 'DELETE', path: `/v1/workflows/${id}?force=true` };
@@ -112,7 +112,7 @@ export const MOVES = [
 
 export const move = (kind: Kind, id: string, body: object): Question => json('POST', `/v1/${kind}s/${id}/scope`, body);
 
-/** Lists and searches. Strict: of the catalog, which forgets at once. */
+/** Lists and searches. Strict: those of the catalog, which drops an object at once. */
 export const LISTS: readonly { readonly isStrict: boolean; readonly question: (words: string) => Question }[] = [
   ...['/v1/agents?scope=visible', '/v1/agents', '/v1/workflows?scope=visible', '/v1/workflows'].map((path) => ({
     isStrict: true,

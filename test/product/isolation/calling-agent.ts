@@ -5,7 +5,10 @@ import { IndependentAgent } from '../seal/independent-agent.ts';
 import { restClient } from '../seal/transports.ts';
 import { type Args, type Asker, withoutAsked } from './asker.ts';
 
-/** An agent whose execution goes on until the test is over: it calls tools over SEAL in the name of who started it. */
+/**
+ * An agent whose execution runs until the test is over: it calls tools over SEAL on behalf of the caller that started
+ * it.
+ */
 export class CallingAgent {
   readonly asker: Asker;
   readonly #client: ReturnType<typeof restClient>;
@@ -44,7 +47,7 @@ export class CallingAgent {
     return this.#client.invoke(this.#agent.call(this.#calls, tool, args), this.asker.headers);
   }
 
-  /** All of the answer but the number of the call, without what was asked for. */
+  /** The answer without the number of the call and the name that was asked for. */
   async answer(tool: string, args: Args, asked: string): Promise<string> {
     const { status, rpcCode, reason, message, result } = await this.#call(tool, args);
     return withoutAsked(JSON.stringify({ status, rpcCode, reason, message, result }), asked);

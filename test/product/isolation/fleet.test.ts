@@ -14,7 +14,7 @@ import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 
-/** A question about a thing, wherever its name goes. */
+/** A request about an object, wherever its name goes. */
 interface Row {
   readonly what: string;
   readonly things: readonly (keyof Named)[];
@@ -29,8 +29,8 @@ const rowsOf = (named: Partial<Named>): readonly Row[] => [
   })),
 ];
 
-/** The tables of the other tests, by some callers: what one node wrote is asked for on another. */
-describe('the same walls on Redis and a MongoDB-wire server, from another node', { skip }, () => {
+/** The tables of the other tests, with some callers: objects that one node wrote are asked for on another. */
+describe('the same isolation on Redis and a MongoDB-wire server, from another node', { skip }, () => {
   let redis: RedisServer;
   let mongo: TestMongo;
   let setup: IsolatedTenants;
@@ -110,7 +110,7 @@ describe('the same walls on Redis and a MongoDB-wire server, from another node',
       for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
         for (const thing of things) {
           if (route.endsWith('/stream') || (route.endsWith('/files/content') && named === andys)) continue;
-          // Files of volumes and secrets are on the node where they were made.
+          // Files of volumes and secrets are on the node where they were created.
           if (thing === 'volume' || thing === 'secret') continue;
           const { method, path } = question(Object(named)[thing]);
           const { status, text } = await other.call(method, path, { headers: setup.asker(name).headers });

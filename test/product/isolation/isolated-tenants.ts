@@ -8,31 +8,31 @@ import { DONE, makeTenantObjects, type TenantObjects, workflowText } from '../te
 import { type Asker, jsonAsk } from './asker.ts';
 import { CallingAgent } from './calling-agent.ts';
 
-/** What the tables of tools and routes name. */
+/** Objects that the tables of tools and routes name. */
 export type Things = TenantObjects & {
-  /** Of agents: one that has not ended. */
+  /** An execution of an agent that has not ended. */
   readonly running: string;
-  /** Of workflows: one that has ended. */
+  /** A run of a workflow that has ended. */
   readonly endedRun: string;
-  /** Of an execution: its trace, and the message that began it. */
+  /** The trace of an execution, and the message that began it. */
   readonly trace: string;
   readonly message: string;
 };
 
-/** The agent by which callers of every tenant speak SEAL. */
+/** The agent with which callers of every tenant use SEAL. */
 export const HAND = 'hand-of-all';
 
-/** A model that judges well, but nothing as perfect. */
+/** A model that accepts outputs with a high score, but never a perfect one. */
 export const MODEL = { llm_providers: [scriptedModel(new URL('script.yaml', import.meta.url).pathname)] };
 
 const SPEC = {
   security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
   ...MODEL,
-  // Hands that wait hold a place.
+  // Agents that wait for their next call hold a place.
   kernel: { effect_concurrency: 256 },
 };
 
-/** A node with callers of every kind, API keys of theirs, and agents by which they call tools over SEAL. */
+/** A node with callers of every kind, their API keys, and agents with which they call tools over SEAL. */
 export class IsolatedTenants implements AsyncDisposable {
   readonly tenancy: Tenancy;
   readonly askers: ReadonlyMap<string, Asker>;
@@ -42,7 +42,7 @@ export class IsolatedTenants implements AsyncDisposable {
     this.askers = askers;
   }
 
-  /** `spec`: blocks besides, such as stores. */
+  /** Further blocks of `spec`, such as stores. */
   static async open(spec: Readonly<Record<string, unknown>> = {}): Promise<IsolatedTenants> {
     const tenancy = await Tenancy.open({ ...SPEC, ...spec });
     const askers = new Map<string, Asker>();
@@ -71,12 +71,12 @@ export class IsolatedTenants implements AsyncDisposable {
     return this.tenancy.node.call(method, path, { ...ask, headers: { ...headers, ...ask.headers } });
   }
 
-  /** Askers who are not of the tenant, with their API keys. */
+  /** Callers outside of the tenant, with their API keys. */
   strangersTo(tenant: string): Asker[] {
     return [...this.askers.values()].filter((asker) => asker.tenant !== tenant);
   }
 
-  /** An agent of the asker, which calls tools over SEAL. */
+  /** An agent of the caller, which calls tools over SEAL. */
   async hand(name: string): Promise<CallingAgent> {
     const asker = this.asker(name);
     const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`);
@@ -85,7 +85,7 @@ export class IsolatedTenants implements AsyncDisposable {
     return CallingAgent.of(this.tenancy.node, asker, agentId, String(execution.execution_id));
   }
 
-  /** One thing of every kind, all of whose names hold `word`. */
+  /** One object of every kind; all their names contain `word`. */
   async settle(owner: string, word: string): Promise<Things> {
     const things = await makeTenantObjects((method, path, ask) => this.ask(owner, method, path, ask), word);
     const started = await this.done(owner, '/v1/executions', { agent_id: things.agent, input: 'sleepy' });
@@ -111,7 +111,7 @@ export class IsolatedTenants implements AsyncDisposable {
     });
   }
 
-  /** Waits until what is at the path has ended. */
+  /** Waits until the run at the path has ended. */
   async settled(owner: string | Asker, path: string, id: string): Promise<void> {
     await waitUntil(`${path}${id} to end`, async () => {
       const { body } = await this.ask(owner, 'GET', `${path}${id}`);
@@ -127,7 +127,7 @@ export class IsolatedTenants implements AsyncDisposable {
     return answer.body;
   }
 
-  /** The same caller, by a key instead of a token. */
+  /** The same caller, with a key instead of a token. */
   async #keyOf(asker: Asker): Promise<Asker> {
     const { key } = await this.done(asker, '/v1/api-keys', { name: `of ${asker.name}` });
     return { name: `key of ${asker.name}`, tenant: asker.tenant, headers: { authorization: `Bearer ${key}` } };

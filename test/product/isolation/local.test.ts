@@ -10,8 +10,10 @@ import { pathRows } from './path-rows.ts';
 import { type Named, ROUTE_ROWS } from './route-table.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
-/** Without an identity provider everybody on the machine is the local operator, in the system's tenant and in no other. */
-describe('the local operator of a data directory that has data of tenants', () => {
+/**
+ * Without an identity provider all callers on the machine are the local operator, in the system's tenant and no other.
+ */
+describe('the local operator of a data directory with data of tenants', () => {
   let tenancy: Tenancy;
   let node: ProductNode;
   let alpha: Partial<Named>;
@@ -47,7 +49,7 @@ describe('the local operator of a data directory that has data of tenants', () =
         assert.equal(foreign, await answerTo(node, local, question(none), none), `${what} of ${thing}`);
         asked += 1;
       }
-    assert.ok(asked > 100, `${asked} were asked`);
+    assert.ok(asked > 100, `${asked} requests were made`);
     for (const { route, things, question } of pathRows(own).filter(({ route: one }) => one.startsWith('GET ')))
       for (const thing of things) {
         if (route.endsWith('/stream')) continue;
@@ -56,8 +58,8 @@ describe('the local operator of a data directory that has data of tenants', () =
       }
   });
 
-  test('finds in no list anything of a tenant', async () => {
-    // What it asked above with the name of a source stands in its own list.
+  test('gets nothing of a tenant in any list', async () => {
+    // Its earlier requests with the name of a source are in its own list.
     const names = Object.values(alpha).filter((name) => name !== undefined && name !== alpha.source);
     const gets = [
       'agents?scope=visible',

@@ -3,18 +3,18 @@ import type { Asker } from './asker.ts';
 export type Kind = 'agent' | 'workflow' | 'execution' | 'run' | 'volume' | 'secret' | 'key' | 'pattern';
 export type Scope = 'user' | 'tenant' | 'global';
 
-/** Who someone is, beyond the headers. */
+/** Identity of a caller, beyond its headers. */
 export interface Person extends Asker {
   readonly subject: string;
-  /** Administers the tenant: changes its users' own things by id. */
+  /** Administers the tenant: may change its users' own objects by id. */
   readonly isAdmin: boolean;
-  /** Of the installation: sees what runs in its tenant, also of others' own. */
+  /** Operates the installation: sees the runs of its tenant, also those of users' own objects. */
   readonly isOperator: boolean;
   /** May write in the tenant, and so administers its API keys. */
   readonly writes: boolean;
 }
 
-/** Something that was made, where it stands, and words that nothing else has. */
+/** A created object, its scope, and words that occur in no other object. */
 export interface Made {
   readonly kind: Kind;
   readonly id: string;
@@ -22,12 +22,15 @@ export interface Made {
   readonly words: string[];
   tenant: string;
   scope: Scope;
-  /** Subject, for what is a user's own. */
+  /** Subject of the user who owns it, when it is a user's own. */
   owner: string;
   isGone: boolean;
-  /** Names of those who ever could see it: an execution of theirs may name it for ever. */
+  /** Names of the callers that could ever see it: their executions may name it for ever. */
   readonly seenBy: Set<string>;
-  /** Tenants where it ran: an execution belongs to its tenant, and says of what it is one; of a user's own, to that user. */
+  /**
+   * Tenants where it ran: an execution belongs to its tenant, and names its agent or workflow; a run of a user's own
+   * belongs to that user.
+   */
   readonly ranIn: Set<string>;
 }
 
@@ -35,7 +38,7 @@ export const isCatalog = ({ kind }: Pick<Made, 'kind'>): boolean => kind === 'ag
 
 const isRun = ({ kind }: Pick<Made, 'kind'>): boolean => kind === 'execution' || kind === 'run';
 
-/** Who may see what: the whole rule. */
+/** The whole rule of visibility. */
 export function sees(person: Person, made: Made): boolean {
   if (made.isGone) return false;
   if (made.scope === 'global') return true;
@@ -45,7 +48,7 @@ export function sees(person: Person, made: Made): boolean {
   return made.scope === 'tenant' || made.owner === person.subject;
 }
 
-/** All that was made on the node, and who ever could see it. */
+/** All objects that were created on the node, and the callers that could ever see them. */
 export class Model {
   readonly people: readonly Person[];
   readonly things: Made[] = [];
@@ -55,13 +58,13 @@ export class Model {
     this.people = people;
   }
 
-  /** A word that no answer holds by chance. */
+  /** A word that no answer contains by chance. */
   word(): string {
     this.#count += 1;
     return `word${this.#count.toString(36).padStart(5, '0')}q`;
   }
 
-  /** Says that it is there, or is there again with one more word; answers it. */
+  /** Records that the object exists, or exists again with one more word; returns it. */
   made(given: Omit<Made, 'isGone' | 'seenBy' | 'ranIn' | 'words'> & { readonly word: string }): Made {
     const { word, ...at } = given;
     const known = this.things.find(({ kind, id }) => kind === at.kind && id === at.id);
@@ -89,8 +92,8 @@ export class Model {
   }
 
   /**
-   * What an answer to this person shows and must not. `isStrict`: of the catalog, which forgets at once what the person may
-   * see no more; elsewhere an execution of the tenant may name it for ever.
+   * Objects in an answer that this caller must not see. `isStrict`: for the catalog, which drops objects at once when
+   * they are no longer visible; elsewhere an execution of the tenant may name them for ever.
    */
   leaks(person: Person, text: string, isStrict: boolean, asked?: Made): string[] {
     const mayShow = (thing: Made): boolean =>

@@ -8,11 +8,11 @@ type Ownable =
   | ('agent' | 'agentName' | 'workflow' | 'workflowName')
   | ('execution' | 'running' | 'run' | 'endedRun' | 'approval' | 'volume' | 'trace');
 
-/** What belongs to one user of a tenant alone: of scope user, and all that was started of it. */
+/** Objects of one user of a tenant: of scope user, and all runs of them. */
 export type OwnThings = Pick<Things, Ownable> & {
-  /** Tool session of the execution that runs. */
+  /** Tool session of the running execution. */
   readonly session: string;
-  /** Execution of an agent of everybody's, which a workflow of the user's own started. */
+  /** Execution of a shared agent, which the user's own workflow started. */
   readonly child: string;
 };
 
@@ -20,7 +20,7 @@ const gate = (word: string) => ({ kind: 'Human', prompt: `May ${word}?`, transit
 const CHILD = { kind: 'Agent', agent: HAND, input: 'quick', transitions: [{ target: 'done' }] };
 const STORAGE = { storage: { workspace: { storage_class: 'ephemeral', ttl_hours: 1 } } };
 
-/** Deployed over SEAL, since over REST users deploy nothing; started over REST. */
+/** Deployed over SEAL, since users cannot deploy over REST; started over REST. */
 export async function settleOwn(setup: IsolatedTenants, hand: CallingAgent, word: string): Promise<OwnThings> {
   const { asker } = hand;
   const [agentName, workflowName, endsName] = [`own-agent-${word}`, `own-flow-${word}`, `own-ends-${word}`];
@@ -44,7 +44,7 @@ export async function settleOwn(setup: IsolatedTenants, hand: CallingAgent, word
   return { ...ids, session, trace, ...(await found(setup, hand, ids)) };
 }
 
-/** What the runs made: an approval, a workspace, a child. */
+/** Objects that the runs created: an approval, a workspace, a child. */
 async function found(
   setup: IsolatedTenants,
   { asker }: CallingAgent,

@@ -1,7 +1,7 @@
 import { callOf, SURFACE } from '../surface.ts';
 import type { Named, RouteRow } from './route-table.ts';
 
-/** Rows of the surface whose path names one of these things, as questions. */
+/** Rows of the surface whose path names one of these objects, as requests. */
 export const pathRows = (named: Partial<Named>): RouteRow[] =>
   Object.entries(SURFACE).flatMap(([route, { thing, makes, access }]) => {
     if (thing === undefined || thing === 'node' || makes || access === 'public') return [];

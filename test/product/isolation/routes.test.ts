@@ -16,7 +16,7 @@ const Body = z.object({ content: z.record(z.string(), z.object({ schema: Schema 
 const Components = z.object({ schemas: z.record(z.string(), Schema) });
 const Paths = z.record(z.string(), z.record(z.string(), z.object({ parameters: Parameters, requestBody: Body })));
 
-describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
+describe(`isolation of tenants and users, over every route and ${ROUTE_ROWS.length} more names in bodies and queries`, () => {
   let setup: IsolatedTenants;
   let alpha: Named;
   let andy: CallingAgent;
@@ -64,7 +64,7 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
         return [...queries, ...inBody].filter(mayName).map((field) => `${method.toUpperCase()} ${path} ${field}`);
       }),
     );
-    // What a thing is to be called, and what belongs to the fleet.
+    // Names for new objects, and fields of the fleet.
     const makes = /^(POST \/v1\/(volumes|api-keys) name|PUT \/v1\/cluster\/config config_yaml)$/;
     const missing = fields.filter((one) => !known.has(one) && !NO_THING.has(one) && !makes.test(one));
     assert.deepEqual(missing, []);
@@ -91,16 +91,16 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     );
     const among = (names: readonly string[]) => names.map((name) => setup.asker(name));
     await assertHidden(among(['alphaOther', 'alphaReader', 'key of alphaOther']), rows, nameOf);
-    // Who may write in a tenant administers the API keys of all its users (docs/reference/api-keys.md).
+    // Callers that may write in a tenant administer the API keys of all its users (docs/reference/api-keys.md).
     const butKeys = rows.filter(({ things }) => !things.includes('key'));
     await assertHidden(among(['serviceForAlpha', 'key of serviceForAlpha']), butKeys, nameOf);
-    // An administrator changes what he has the id of, but is shown no more than others.
+    // An administrator may change an object by its id, but sees no more than other users.
     const looking = butKeys.filter(({ route }) => route.startsWith('GET '));
     await assertHidden(among(['alphaAdmin']), looking, nameOf);
     assert.deepEqual(await snapshot(setup, 'alphaUser', andys), before);
   });
 
-  test('over gRPC a user’s own agent is none to others, by token and by API key', async () => {
+  test('over gRPC a user’s own agent does not exist for other users, by token and by API key', async () => {
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];
     for (const asker of [...names.map((name) => setup.asker(name)), ...setup.strangersTo('alpha')])
       for (const name of [andys.agent, andys.agentName]) {
@@ -138,12 +138,12 @@ describe(`walls between tenants and users, over every route and ${ROUTE_ROWS.len
     }
   });
 
-  test('owners see what others do not, so the answers above are not refusals for all', async () => {
+  test('owners get what others do not, so the answers above are not refusals for all callers', async () => {
     const own: Partial<Named> = { ...andys };
     for (const [asker, named] of [['alphaAdmin', alpha] as const, ['alphaUser', own] as const])
       for (const { route, things, question } of pathRows(named).filter(({ route: one }) => one.startsWith('GET ')))
         for (const thing of things) {
-          // A workspace that no one wrote into has no file.
+          // A workspace to which nothing was written has no file.
           const isEmpty = asker === 'alphaUser' && route.endsWith('/files/content');
           if (route.endsWith('/stream') || isEmpty || !(thing in named)) continue;
           const { method, path } = question(named[thing] ?? assert.fail());

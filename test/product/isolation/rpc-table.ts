@@ -16,13 +16,13 @@ export interface RpcRow {
 
 const PEM = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
 
-/** All of a unary answer but what differs between any two calls. */
+/** A unary answer without the parts that differ between any two calls. */
 async function answered(call: Parameters<typeof unary>[0]): Promise<unknown> {
   const { code, details, metadata, answer } = await unary(call);
   return { code, details, trailers: Object.keys(metadata?.getMap() ?? {}).sort(), answer };
 }
 
-/** What a stream tells, without the ids and times of a run that began. */
+/** Events of a stream, without the ids and times of the run. */
 async function streamed(call: ReturnType<SvcRuntimeClient['executeAgent']>): Promise<unknown> {
   const { events, status, code } = await ended(call);
   return { events: events.map(({ $case }) => $case), code, details: status.details };
@@ -50,7 +50,7 @@ export const RPC_ROWS: readonly RpcRow[] = [
     ask: (client, as, name) => streamed(client.executeAgent(request(name), as)),
   },
   {
-    // It links the run to another; whose that is makes no difference.
+    // It links the run to another one; the owner of that run makes no difference.
     ...{ rpc: 'executeAgent', field: 'workflow_execution_id', things: ['run', 'endedRun'] },
     ask: (client, as, name) =>
       streamed(client.executeAgent(request(HAND, 'quick', { workflow_execution_id: name }), as)),
@@ -66,9 +66,9 @@ export const RPC_ROWS: readonly RpcRow[] = [
   },
 ];
 
-/** A delivery of the asker's own: keys are the tenant's. */
+/** A delivery of the caller; keys belong to the tenant. */
 export const RPC_NAMES_NOTHING: ReadonlySet<string> = new Set(['ingestStimulus idempotency_key']);
 
-/** Fields of requests that may name something. */
+/** Fields of requests that may name an object. */
 export const rpcMayName = (field: string): boolean =>
   /(_id|_key)$|^(judges|source_name|name|agent|workflow|tenant)$/.test(field);

@@ -10,7 +10,7 @@ import { RPC_NAMES_NOTHING, RPC_ROWS, type RpcRow, rpcMayName } from './rpc-tabl
 import { snapshot } from './snapshot.ts';
 import { isOwnable } from './tool-table.ts';
 
-describe(`walls between tenants and users, over ${RPC_ROWS.length} fields of RPCs that name something`, () => {
+describe(`isolation of tenants and users, over ${RPC_ROWS.length} fields of RPCs that name something`, () => {
   let setup: IsolatedTenants;
   let client: SvcRuntimeClient;
   let alpha: Things;

@@ -10,7 +10,7 @@ import { type OwnThings, settleOwn } from './own-things.ts';
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
 
-/** What a run comes upon: by name or id of someone's agent or workflow. */
+/** References of a run: the name or id of another caller's agent or workflow. */
 const FLOWS: Readonly<Record<string, { readonly of: 'agent' | 'workflow'; readonly state: (name: string) => object }>> =
   {
     agent: { of: 'agent', state: (agent) => ({ kind: 'Agent', agent, input: 'x', transitions: THEN }) },
@@ -35,7 +35,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
     return answer.body;
   }
 
-  /** How it ended, without what it named. */
+  /** Its end, without the name. */
   async function ended(asker: string, path: string, named: string): Promise<{ status: string; said: string }> {
     const { body } = await waitUntil(`${path} to end`, async () => {
       const answer = await setup.ask(asker, 'GET', path);
@@ -53,7 +53,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
     return ended(asker, `/v1/workflows/executions/${started.body.execution_id}`, named);
   }
 
-  /** An agent whose output another one judges. */
+  /** An agent whose output another agent judges. */
   async function judgedBy(owner: string, asker: string, named: string) {
     const validation = [{ type: 'semantic', judge_agent: named, criteria: 'good' }];
     const { agent_id } = await deploy(
@@ -80,7 +80,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
         }
     });
 
-    test(`a judge that is ${what} agent does not exist, of an agent and over gRPC`, async () => {
+    test(`as a judge ${what} agent does not exist, for an agent and over gRPC`, async () => {
       const { agent, agentName } = things();
       const real = await judgedBy(owner, asker, agentName);
       assert.deepEqual(real, await judgedBy(owner, asker, unknownFor(agentName)));
@@ -102,7 +102,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
     });
   }
 
-  test('the same states run for a caller that sees what they name', async () => {
+  test('the same states run for a caller that sees the referenced objects', async () => {
     for (const [flow, { of }] of Object.entries(FLOWS)) {
       if (of === 'workflow') continue;
       assert.equal((await flowOf('alphaAdmin', 'alphaUser', flow, andys.agentName)).status, 'completed');

@@ -9,7 +9,7 @@ import { type Question, unknownFor, withoutAsked } from './asker.ts';
 import { IsolatedTenants } from './isolated-tenants.ts';
 import { isCatalog, type Kind, type Made, Model, type Person, sees } from './model.ts';
 
-/** How long callers do anything, and longer where not enough was seen by then. */
+/** Time for random calls, extended while too few answers were checked. */
 const FOR_MS = Number(process.env.SVC_ISOLATION_MS ?? sample({ normal: 1_000, long: 45_000 }));
 
 const KINDS: readonly Kind[] = ['agent', 'workflow', 'execution', 'run', 'volume', 'secret', 'key', 'pattern'];
@@ -47,7 +47,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   ...{ betaAdmin: 'bert', betaUserNamingAlpha: 'bea', consumer: 'carl', alphaOther: 'amy', alphaReader: 'rolf' },
 };
 
-describe('callers of every kind who do anything on one node', () => {
+describe('random calls of callers of every kind on one node', () => {
   let setup: IsolatedTenants;
   let model: Model;
   let answers = 0;
@@ -66,7 +66,7 @@ describe('callers of every kind who do anything on one node', () => {
   });
   after(() => setup[Symbol.asyncDispose]());
 
-  /** One question; its answer shows nothing that is not the person's to see. */
+  /** One request; its answer must show nothing that is invisible to the caller. */
   async function put(
     person: Person,
     { method, path, ask = {} }: Question,
@@ -79,7 +79,10 @@ describe('callers of every kind who do anything on one node', () => {
     return answer;
   }
 
-  /** One question about a thing: of one who never could see it, it is as if it had never been. */
+  /**
+   * One request about an object: for a caller that never could see it, the answer is that of an object that never
+   * existed.
+   */
   async function putAbout(person: Person, thing: Made, questionOf: (id: string) => Question) {
     const question = questionOf(thing.id);
     const answer = await put(person, question, { asked: thing });
@@ -105,7 +108,7 @@ describe('callers of every kind who do anything on one node', () => {
     const owner = isOwn ? person.subject : '';
     const known = model.things.find((thing) => thing.kind === kind && thing.id === id);
     const place = known === undefined ? null : [known.tenant, known.scope, known.owner];
-    if (place !== null) assert.deepEqual(place, [tenant, at, owner], 'the same name elsewhere is another thing');
+    if (place !== null) assert.deepEqual(place, [tenant, at, owner], 'the same name elsewhere is another object');
     model.made({ kind, id, name, word, tenant, scope: at, owner });
   }
 
@@ -119,7 +122,7 @@ describe('callers of every kind who do anything on one node', () => {
     assert.ok(sees(person, thing), `${person.name} starts what it does not see`);
     const isOwn = thing.scope === 'user';
     if (!isOwn) thing.ranIn.add(person.tenant);
-    // Operators see the run, and so of what it is one.
+    // Operators see the run, and so the name of its workflow or agent.
     else for (const one of model.people) if (one.isOperator && one.tenant === person.tenant) thing.seenBy.add(one.name);
     const id = String(body.execution_id);
     const { tenant } = person;
@@ -135,7 +138,7 @@ describe('callers of every kind who do anything on one node', () => {
     assert.equal(
       thing.tenant,
       thing.scope === 'global' ? 'svc-system' : person.tenant,
-      `${person.name} ends another’s`,
+      `${person.name} ends an object of another owner`,
     );
     if (isCatalog(thing) || thing.kind === 'volume' || thing.kind === 'secret') thing.isGone = true;
   }
@@ -145,7 +148,7 @@ describe('callers of every kind who do anything on one node', () => {
     if (thing === undefined) return;
     const { status } = await putAbout(person, thing, (id) => move(thing.kind, id, body));
     if (status !== 200) return;
-    assert.ok(person.isAdmin && person.tenant === thing.tenant, `${person.name} moves what is another’s`);
+    assert.ok(person.isAdmin && person.tenant === thing.tenant, `${person.name} moves an object of another owner`);
     model.move(thing, body.target_scope, body.target_scope === 'user' ? person.subject : '');
   }
 
@@ -155,11 +158,11 @@ describe('callers of every kind who do anything on one node', () => {
     const ways = LOOK[thing.kind];
     const questionOf = ways[way % ways.length] ?? assert.fail();
     const { status, text } = await putAbout(person, thing, questionOf);
-    // Secrets are for those who write, and tools for those who run.
+    // Secrets need the right to write, and tools the right to run.
     const isRefused =
       thing.kind === 'secret' || (/reader|readonly/i.test(person.name) && questionOf('').method === 'POST');
     if (!sees(person, thing) || isRefused) return;
-    assert.equal(status, 200, `${person.name} looks at its ${thing.kind}: ${text}`);
+    assert.equal(status, 200, `${person.name} reads its ${thing.kind}: ${text}`);
     shown += 1;
   }
 
@@ -174,7 +177,7 @@ describe('callers of every kind who do anything on one node', () => {
   test('no answer ever shows an object of another owner, and each such object answers as one that never existed', async (t) => {
     const seed = Number(process.env.SVC_SEED ?? randomInt(2 ** 31));
     t.diagnostic(`seed ${seed}: SVC_SEED=${seed} takes the same steps again`);
-    // Something of every kind in three tenants, whatever comes then.
+    // First creates an object of every kind in three tenants.
     for (const name of ['alphaAdmin', 'betaAdmin', 'operator'])
       for (const makes of Object.keys(MAKE)) {
         const person = model.people.find((one) => one.name === name) ?? assert.fail();
@@ -195,9 +198,9 @@ describe('callers of every kind who do anything on one node', () => {
     await fc.assert(property, { seed, numRuns: 1_000, endOnFailure: true });
     const made = KINDS.map((kind) => `${model.things.filter((thing) => thing.kind === kind).length} ${kind}`);
     t.diagnostic(`${answers} answers, ${hidden} asked for in vain, ${shown} shown; made: ${made.join(', ')}`);
-    assert.deepEqual(missing(), [], 'something of every kind was made');
-    assert.ok(hidden > 20 && shown > 10, 'some were hidden and some were shown');
-    // In the end everybody looks at all there is.
+    assert.deepEqual(missing(), [], 'an object of every kind was created');
+    assert.ok(hidden > 20 && shown > 10, 'some objects were hidden and some were shown');
+    // In the end every caller reads every object.
     for (const person of model.people)
       for (const { question, isStrict } of LISTS) await put(person, question('writer for a test'), { isStrict });
   });

@@ -2,7 +2,10 @@ import { callOf, SURFACE } from '../surface.ts';
 import type { IsolatedTenants, Things } from './isolated-tenants.ts';
 import type { OwnThings } from './own-things.ts';
 
-/** All that the owner is shown of the things, over every route that shows one: to see that no one changed them. */
+/**
+ * Everything that the owner sees of the objects, over every route that shows one, to check that no other caller changed
+ * them.
+ */
 export async function snapshot(
   setup: IsolatedTenants,
   owner: string,
@@ -14,7 +17,7 @@ export async function snapshot(
   for (const [operation, { thing }] of Object.entries(SURFACE)) {
     if (!operation.startsWith('GET ') || operation.endsWith('/stream') || thing === undefined) continue;
     if (operation.includes('/webhooks/') || thing === 'key') continue;
-    // Each look at a file is an event.
+    // Each read of a file is an event.
     if (operation === 'GET /v1/volumes/{id}/events') continue;
     const kinds = [thing, ...(thing === 'execution' || thing === 'run' ? more[thing] : [])];
     for (const kind of kinds) {
@@ -22,7 +25,7 @@ export async function snapshot(
       if (name === undefined) continue;
       const { method, path, ask } = callOf(operation, name);
       const { status, text, body } = await setup.ask(owner, method, path, ask);
-      // One that runs goes on.
+      // A running one continues to change.
       shown[`${operation} ${kind}`] = kind === 'running' ? `${status} ${body.status}` : `${status} ${text}`;
     }
   }

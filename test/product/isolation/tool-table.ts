@@ -4,17 +4,17 @@ import type { Args } from './asker.ts';
 import type { Things } from './isolated-tenants.ts';
 import type { OwnThings } from './own-things.ts';
 
-/** An argument of a tool that is, or holds, a name or an id. */
+/** An argument of a tool that is, or contains, a name or an id. */
 export interface ToolRow {
   readonly tool: string;
   readonly field: string;
-  /** Whose name goes there. */
+  /** The object whose name goes there. */
   readonly things: readonly (keyof Things)[];
   readonly args: (name: string) => Args;
 }
 
 const THEN = [{ condition: 'on_success', target: 'done' }];
-/** Workflows of the asker's own, which name someone's agent, workflow or volume. */
+/** Workflows of the caller, which name another caller's agent, workflow or volume. */
 const naming = {
   agent: (agent: string) => workflowText('names-it', { a: { kind: 'Agent', agent, transitions: THEN }, done: DONE }),
   workflow: (workflow_id: string) =>
@@ -41,7 +41,7 @@ const row = (
   args: ToolRow['args'] = (name) => ({ [field]: name }),
 ): ToolRow => ({ tool: `svc.${tool}`, field, things, args });
 
-/** Every argument of svc.* that is a name or an id of something in a tenant. */
+/** Every argument of svc.* that is a name or an id of an object in a tenant. */
 export const TOOL_ROWS: readonly ToolRow[] = [
   row('agent.export', 'name', AGENTS),
   row('agent.update', 'manifest_yaml', ['agentName'], (name) => ({ manifest_yaml: agentYaml(name, {}, '2.0.0') })),
@@ -51,7 +51,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
 
   row('workflow.create', 'manifest_yaml', ['agentName'], (name) => ({
     manifest_yaml: naming.agent(name),
-    // No judge is as content: nothing is deployed.
+    // No judge is as satisfied as this minimum score, so nothing is deployed.
     min_score: 1,
   })),
   row('workflow.create', 'judge_agents', AGENTS, (name) => ({
@@ -95,7 +95,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
 
   row('trace.why', 'execution_id', [...EXECUTIONS, ...RUNS]),
   row('trace.get', 'execution_id', [...EXECUTIONS, ...RUNS]),
-  // The run is not read beside a trace.
+  // A run cannot be read together with a trace.
   row('trace.get', 'trace_id', ['trace'], (trace_id) => ({ execution_id: NO_RUN, trace_id })),
 
   row('execute.intent', 'volume_id', ['volume'], (volume_id) => ({ intent: 'count to three', volume_id })),
@@ -103,7 +103,7 @@ export const TOOL_ROWS: readonly ToolRow[] = [
   row('execute.wait', 'execution_id', ['pipeline', 'run'], (execution_id) => ({ execution_id, timeout_seconds: 1 })),
 ];
 
-/** Tools that take a tenant: what they are asked beside it. */
+/** Tools that take a tenant, with their other arguments. */
 export const TENANT_ROWS: readonly { readonly tool: string; readonly args: (own: Things) => Args }[] = [
   { tool: 'svc.workflow.list', args: () => ({}) },
   { tool: 'svc.workflow.list', args: () => ({ scope: 'visible' }) },
@@ -115,17 +115,17 @@ export const TENANT_ROWS: readonly { readonly tool: string; readonly args: (own:
   { tool: 'svc.workflow.status', args: ({ run }) => ({ execution_id: run }) },
 ];
 
-/** Arguments that name nothing, and those whose text makes something of the asker's own or is only read. */
+/** Arguments that name no object, and those whose text creates an object of the caller or is only read. */
 export const NAMES_NOTHING: ReadonlySet<string> = new Set([
   ...['force', 'query', 'limit', 'offset', 'next', 'min_score', 'min_confidence', 'labels', 'status', 'task_context'],
   ...['include_platform_templates', 'poll_interval_seconds', 'timeout_seconds', 'scope', 'target_scope', 'version'],
   ...['intent', 'input', 'inputs', 'blackboard', 'response', 'feedback', 'reason', 'prompt', 'language', 'key', 'kind'],
   ...['svc.agent.create manifest_yaml', 'svc.schema.validate manifest_yaml'],
-  // Whose eyes: a user of the asker's own tenant. The test of lists has it.
+  // A user of the caller's own tenant, from whose view it reads; the test of lists covers it.
   ...['svc.workflow.list user_id', 'svc.workflow.demote user_id'],
 ]);
 
-/** Lists and searches, asked so that they would show all they have. */
+/** Lists and searches, called with arguments for which they return all they can. */
 export const LIST_ROWS: readonly { readonly tool: string; readonly args: (query: string) => Args }[] = [
   { tool: 'svc.agent.list', args: () => ({}) },
   { tool: 'svc.agent.search', args: (query) => ({ query, min_score: 0, limit: 100 }) },
@@ -144,5 +144,5 @@ const OWNABLE: ReadonlySet<string> = new Set<keyof OwnThings & keyof Things>([
   ...(['execution', 'running', 'run', 'endedRun', 'approval', 'volume', 'trace'] as const),
 ]);
 
-/** What a user may have alone. */
+/** Objects that a user can own alone. */
 export const isOwnable = (thing: keyof Things): thing is keyof OwnThings & keyof Things => OWNABLE.has(thing);

@@ -9,14 +9,14 @@ import { type OwnThings, settleOwn } from './own-things.ts';
 import { snapshot } from './snapshot.ts';
 import { isOwnable, LIST_ROWS, NAMES_NOTHING, TENANT_ROWS, TOOL_ROWS, type ToolRow } from './tool-table.ts';
 
-/** A way to call tools, and who does. */
+/** A way to call tools, and its caller. */
 interface Way {
   readonly name: string;
   readonly asker: Asker;
   answer(tool: string, args: Args, asked: string): Promise<string>;
 }
 
-/** Who calls over SEAL; over REST all the others, and some of them by a key. */
+/** The callers over SEAL; all others call over REST, some of them with a key. */
 const HANDS = ['operator', 'service', 'betaAdmin', 'betaUserNamingAlpha', 'consumer', 'alphaUser', 'alphaOther'];
 const BY_REST = ['operatorNamingAlpha', 'readonly', 'service', 'serviceForBeta', 'betaUserNamingAlpha', 'consumer'];
 const KEYS = ['key of betaAdmin', 'key of operator', 'key of serviceForBeta'];
@@ -25,7 +25,7 @@ const Offers = z.array(
   z.object({ name: z.string(), input_schema: z.object({ properties: z.record(z.string(), z.unknown()).default({}) }) }),
 );
 
-describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of tools that name something`, () => {
+describe(`isolation of tenants and users, over ${TOOL_ROWS.length} arguments of tools that name something`, () => {
   let setup: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
@@ -33,7 +33,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
   before(async () => {
     setup = await IsolatedTenants.open();
     alpha = await setup.settle('alphaAdmin', 'alpha');
-    // The others have things of their own, so that their lists are not empty anyway.
+    // The other callers have objects of their own, so that their lists are not empty anyway.
     await setup.settle('betaAdmin', 'beta');
     hands = await Promise.all(HANDS.map((name) => setup.hand(name)));
     const andy = hands.find(({ asker }) => asker.name === 'alphaUser') ?? assert.fail();
@@ -66,7 +66,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
       }));
   }
 
-  /** Every argument with that name answers as with one that is no one's. */
+  /** With that name every argument answers as with an unknown name. */
   async function assertHidden(ways: readonly Way[], rows: readonly ToolRow[], nameOf: (thing: keyof Things) => string) {
     const asked = await Promise.all(
       ways.map(async ({ name: way, answer }) => {
@@ -116,7 +116,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     const nameOf = (thing: keyof Things) => (isOwnable(thing) ? andys[thing] : assert.fail());
     const count = await assertHidden(waysOf(names), rows, nameOf);
     t.diagnostic(`${count} pairs of answers were equal`);
-    // Who administers the tenant may change and stop it, when he has its id, but sees it no more than others.
+    // An administrator of the tenant may change and stop the object by its id, but sees no more than other users.
     const reading = rows.filter(({ tool }) => !/\.(promote|demote|delete|update|cancel)$/.test(tool));
     await assertHidden(waysOf(['alphaAdmin']), reading, nameOf);
     assert.deepEqual(await snapshot(setup, 'alphaUser', andys), before);
@@ -132,7 +132,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
 
   test('only service accounts may name another tenant; for all others it answers as one that never existed', async () => {
     const all = strangers();
-    // An API key stays in the tenant it was made in, whatever identity it acts as.
+    // An API key stays in the tenant in which it was created, whatever identity it acts as.
     const isService = ({ asker }: Way) => asker.name.startsWith('service');
     const probe = async ({ name, answer }: Way): Promise<void> => {
       for (const { tool, args } of TENANT_ROWS) {
@@ -147,7 +147,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
       for (const { tool, args } of looking) {
         const text = await answer(tool, { ...args(alpha), tenant_id: 'alpha' }, 'alpha-is-not-asked-for');
         assert.ok(text.includes(alpha.workflow), `${name}: ${tool}: ${text}`);
-        assert.ok(!text.includes(andys.workflow), `${name} sees what is a user’s own: ${tool}`);
+        assert.ok(!text.includes(andys.workflow), `${name} sees a user’s own object: ${tool}`);
       }
   });
 
@@ -158,7 +158,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
       const hidden = asker.tenant === 'alpha' ? andy : [...andy, ...theirs];
       for (const { tool, args } of LIST_ROWS)
         for (const query of ['agent flow alpha', 'own agent flow andy']) {
-          // A service account looks with a user’s eyes when it says so.
+          // A service account reads with a user’s rights when it names the user.
           if (asker.name === 'serviceForAlpha' && 'user_id' in args(query)) continue;
           const text = await answer(tool, args(query), query);
           const seen = hidden.filter((one) => text.includes(one));
@@ -172,7 +172,7 @@ describe(`walls between tenants and users, over ${TOOL_ROWS.length} arguments of
     for (const hand of hands) assert.ok(Array.isArray((await hand.made('svc.tools.list', {})).tools));
   });
 
-  test('owners see by the same calls what others do not', async () => {
+  test('owners get by the same calls what others do not', async () => {
     const [asked, andy] = [setup.asker('alphaAdmin'), setup.asker('alphaUser')];
     const looking = /\.(export|logs|status|get|validate)$/;
     for (const { tool, things, args } of TOOL_ROWS.filter(({ tool: name }) => looking.test(name)))

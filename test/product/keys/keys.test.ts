@@ -36,7 +36,7 @@ describe('API keys on a node with an identity provider', () => {
     assert.equal((await by(key, 'GET', '/v1/agents')).status, 200);
     const started = await by(key, 'POST', '/v1/executions', { agent_id: agent, input: 'quick' });
     assert.equal(started.status, 200, started.text);
-    // The header is nothing to a key: its tenant is its owner's.
+    // The header has no effect for a key: its tenant is its owner's.
     const seen = await by(key, 'GET', `/v1/executions/${started.body.execution_id}`, undefined, {
       'x-tenant-id': 'beta',
     });
@@ -50,7 +50,7 @@ describe('API keys on a node with an identity provider', () => {
     assert.equal(mcp.status, 200, mcp.text);
   });
 
-  test('beyond its scopes a key is refused on every interface, and its owner’s role gives no more', async () => {
+  test('beyond its scopes a key is refused on every interface, and its owner’s role does not widen them', async () => {
     const { key } = await make('alphaAdmin', ['executions:read']);
     const lacks = async (method: string, path: string, scope: string, body?: object): Promise<void> => {
       const { status, text } = await by(key, method, path, body);
@@ -101,7 +101,7 @@ describe('API keys on a node with an identity provider', () => {
     assert.deepEqual(checked.body, { valid: false, key: null });
   });
 
-  test('no key is ever logged; the log says who made and who revoked it', async () => {
+  test('no key is ever logged; the log names who created and who revoked it', async () => {
     const { id, key } = await make('alphaUser');
     await by(key, 'GET', '/v1/nothing-here');
     await by(key, 'POST', '/v1/executions', { agent_id: 7 });
@@ -114,7 +114,7 @@ describe('API keys on a node with an identity provider', () => {
 });
 
 describe('API keys on a node without an identity provider', () => {
-  test('a key works and narrows, none is needed, and a bad one does not become the local operator', async () => {
+  test('a key works and narrows the rights, no key is needed, and a bad one does not become the local operator', async () => {
     await using node = await ProductNode.start();
     const made = await node.json('POST', '/v1/api-keys', { name: 'local', scopes: ['agents:read'] });
     assert.equal(made.status, 200, made.text);

@@ -22,7 +22,7 @@ describe('limits and secrets of users on a node with an identity provider', () =
   const start = (agent_id: string, input: string): Promise<Answer> =>
     as('alphaUser', 'POST', '/v1/executions', { agent_id, input });
 
-  test('as many executions run at once as allowed; an ended or cancelled one makes room', async () => {
+  test('as many executions run at once as allowed; an ended or cancelled one frees a place', async () => {
     const agent = await node.deploy(agentYaml('writer'), await realms.headers('alphaAdmin'));
     const rates = { concurrent_executions: 2 };
     const put = await as('operator', 'PUT', OVERRIDES, { tenant: 'alpha', subject: 'andy', rates });

@@ -51,7 +51,7 @@ async function storedVersions(data: string, tenant: string, path: string): Promi
   }
 }
 
-describe('what keys and secrets leave behind', NEEDS_SANDBOX, () => {
+describe('files, logs and answers of a node with keys and secrets', NEEDS_SANDBOX, () => {
   let realms: Realms;
   let node: ProductNode;
   let data: string;
@@ -80,7 +80,7 @@ describe('what keys and secrets leave behind', NEEDS_SANDBOX, () => {
     await as('alphaAdmin', 'PUT', ROUTE, { value: words.first });
     await node.json('PUT', ROUTE, { value: words.second }, by);
 
-    // A program that has it, says it and fails; and every way to be refused with it.
+    // A program that gets the secret, prints it and fails; and every request that is refused with it.
     const program = join(node.directory, 'says.sh');
     await writeFile(program, '#!/bin/sh\necho "it is $KEY"\necho "err $KEY" >&2\nexit 3\n');
     await chmod(program, 0o755);
@@ -108,12 +108,12 @@ describe('what keys and secrets leave behind', NEEDS_SANDBOX, () => {
     assert.equal(answers[0]?.body.status, 'failed');
     const said = answers.map(({ text }) => text).join('\n') + node.process.log;
     for (const [what, word] of Object.entries(words)) {
-      assert.ok(!said.includes(word), `${what} was said`);
+      assert.ok(!said.includes(word), `${what} was returned`);
       for await (const [file, content] of liveFiles(data)) assert.ok(!content.includes(word), `${what} is in ${file}`);
     }
   });
 
-  test(`kill -9 ${KILLS} times while it is rotated: a version that was answered means its value for ever`, async (t) => {
+  test(`kill -9 ${KILLS} times during rotations: a version that was answered keeps its value for ever`, async (t) => {
     const answered = new Map<number, string>();
     let sent = 0;
     for (let kill = 0; kill < KILLS; kill += 1) {
@@ -152,10 +152,10 @@ describe('what keys and secrets leave behind', NEEDS_SANDBOX, () => {
 });
 
 describe('the key of secrets', () => {
-  test('kill -9 while it is rotated: the next start goes on; without its key file the node does not start', async () => {
+  test('kill -9 during its rotation: the next start continues; without its key file the node does not start', async () => {
     await using node = await ProductNode.start({});
     const data = join(node.directory, 'data');
-    // A store without any secret, as from a backup of the databases alone, gets a new key.
+    // A store without any secret, such as a backup of the databases alone, gets a new key.
     await node.process.kill('SIGKILL');
     await rm(join(data, 'secret-keys.json'));
     await node.spawn();
@@ -170,7 +170,7 @@ describe('the key of secrets', () => {
       node.spawn(),
       /spec\.secrets\.keys: key version [12] is missing from the key file .*, \d+ (secret or payload key needs|secrets and payload keys need) it/,
     );
-    await assert.rejects(readFile(file), /ENOENT/, 'no other key takes its place');
+    await assert.rejects(readFile(file), /ENOENT/, 'no other key replaces it');
     await rename(aside, file);
     await node.spawn();
     await waitUntil('all secrets have the new version', async () => {
@@ -188,7 +188,7 @@ describe('secrets and keys on a full disk', async () => {
   const disk = (await smallFileSystem()) ?? (await limitedFiles());
   after(() => disk?.[Symbol.asyncDispose]());
 
-  test('are refused with 503, stay what they were, and are taken again when there is room', async (t) => {
+  test('are refused with 503, keep their values, and are accepted again when there is space', async (t) => {
     if (disk === null) return t.skip('no disk can be made full here');
     const data = join(disk.directory, 'data');
     await using node = await ProductNode.start({ dataDir: data });

@@ -7,7 +7,7 @@ import { agentYaml, ProductNode } from '../product-node.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const OVERRIDES = '/v1/admin/rate-limits/overrides';
-/** What the test's own calls may take, on a machine that has other work. */
+/** Limit for the test's own calls, on a machine with other work. */
 const CALLS_MS = 4_000;
 
 describe('keys and rates over two nodes on one Redis and one MongoDB', { skip }, () => {
@@ -27,7 +27,7 @@ describe('keys and rates over two nodes on one Redis and one MongoDB', { skip },
     await mongo.stop();
   });
 
-  test('a key made on one node works on the other, and is refused there within a second of being revoked', async () => {
+  test('a key created on one node works on the other, and is refused there within a second after it was revoked', async () => {
     const { body } = await one.json('POST', '/v1/api-keys', { name: 'fleet' });
     const headers = { authorization: `Bearer ${body.key}` };
     const status = async (node: ProductNode): Promise<number> =>
@@ -41,7 +41,7 @@ describe('keys and rates over two nodes on one Redis and one MongoDB', { skip },
     assert.ok(tookMs < 1_000 + CALLS_MS, `${tookMs} ms`);
   });
 
-  test('a rate set on one node refuses on the other within two seconds, and what both took is one count', async () => {
+  test('a rate set on one node limits the other within two seconds, and the units that both took are one count', async () => {
     const agent = await one.deploy(agentYaml('writer'));
     const target = { tenant: 'svc-system', subject: 'local-operator' };
     const start = async (node: ProductNode): Promise<number> =>

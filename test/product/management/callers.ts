@@ -8,7 +8,7 @@ import { Tenancy } from '../tenancy.ts';
 import { mcpToolClient, sealToolClient, type ToolClient } from './management-node.ts';
 
 const noBound = { minute: null, hour: null, day: null, week: null, month: null };
-/** Rows ask more often than a user of the tier may. */
+/** Rows make more calls than a user of the tier may. */
 const unbounded = {
   ...{ agent_executions: noBound, workflow_executions: noBound, model_calls: noBound, model_tokens: noBound },
   ...{ tools: { 'fs.*': noBound, 'web.search': noBound, '*': noBound }, concurrent_executions: null, agents: null },
@@ -29,7 +29,10 @@ const CALLERS = {
 } as const;
 export type RowCaller = keyof typeof CALLERS;
 
-/** A node with authentication, and clients of every kind of caller: SEAL for the user who started the execution, and /mcp. */
+/**
+ * A node with authentication, and clients of every kind of caller: SEAL for the user who started the execution, and
+ * /mcp.
+ */
 export class ManagementCallers implements AsyncDisposable {
   readonly #opened: AsyncDisposableStack;
   readonly #clients: ReadonlyMap<RowCaller, readonly ToolClient[]>;

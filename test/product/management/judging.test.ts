@@ -7,7 +7,7 @@ import { settingOf } from './row-call.ts';
 
 describe('svc.workflow.create on a node', () => {
   let node: ManagementNode;
-  /** It finds the node again in its next life. */
+  /** It finds the node again after a restart. */
   let client: ToolClient;
   let at: Setting;
   before(async () => {
@@ -33,7 +33,7 @@ describe('svc.workflow.create on a node', () => {
     }
   });
 
-  test('of two calls at once the one that a judge refuses registers nothing', async () => {
+  test('of two concurrent calls the one that a judge refuses registers nothing', async () => {
     const name = at.name();
     const calls = node.clients.map((one, index) =>
       one.call('svc.workflow.create', {

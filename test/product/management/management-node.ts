@@ -39,7 +39,7 @@ export class ManagementNode implements AsyncDisposable {
     const more = {
       security_contexts: [{ name: 'managing', capabilities: [{ tool_pattern: 'svc.*' }] }],
       llm_providers: [scriptedModel(script)],
-      // A model that thinks until the test is over occupies a slot.
+      // A model call that lasts until the test is over occupies a slot.
       kernel: { effect_concurrency: 256 },
     };
     const at = await SealNode.start({ ...options, spec: { ...more, ...spec } });

@@ -10,7 +10,7 @@ import { sameAnswer } from './same-answer.ts';
 
 const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by !== undefined);
 
-/** The mark of the context that each has at /mcp (specified-tools.ts). */
+/** Marks of the context of each caller at /mcp (specified-tools.ts). */
 const MARKS = { user: 'F', stranger: 'F', service: 'D' } as const;
 const marksOf = (tool: string): string => Object.values(SPECIFIED_TOOLS).find((table) => tool in table)?.[tool] ?? '';
 
@@ -39,7 +39,7 @@ describe(`management tools: ${ROWS.length} rows of callers, the same answer over
     });
   }
 
-  test('the context of a tier drops version and force, one that is configured does not', async () => {
+  test('the context of a tier drops version and force, a configured one does not', async () => {
     const { name } = await at.workflow();
     await at.ok('svc.workflow.update', { manifest_yaml: at.workflowYaml(name, '1.1.0') });
     for (const client of callers.of('user')) {

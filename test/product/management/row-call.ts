@@ -3,7 +3,7 @@ import type { Row } from '../../tools/management/row.ts';
 import { Setting } from '../../tools/management/setting.ts';
 import type { Called, ToolClient } from './management-node.ts';
 
-/** Creates what rows need, with a client. */
+/** Creates the objects of rows, with a client. */
 export const settingOf = (client: ToolClient, tenant: string): Setting =>
   new Setting(async (tool, args) => {
     const called = await client.call(tool, args);

@@ -7,7 +7,7 @@ import { type Called, ManagementNode, type ToolClient } from './management-node.
 import { callOf, settingOf } from './row-call.ts';
 import { sameAnswer } from './same-answer.ts';
 
-/** Who calls is the operator of the node: rows for others are in roles.test.ts. */
+/** The caller is the operator of the node: rows for other callers are in roles.test.ts. */
 const ROWS = MANAGEMENT_ROWS.filter(({ by }) => by === undefined);
 const CHOSEN = someOf(ARGUMENT_ROWS, 24);
 const TOOLS = Object.entries(Object.groupBy(CHOSEN, ({ tool }) => tool));

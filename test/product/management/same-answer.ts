@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import type { Called } from './management-node.ts';
 
-/** Ids, names that rows make, and times: what differs from call to call. */
+/** Ids, names that rows create, and times: these differ from call to call. */
 const masked = (text: string): string =>
   text
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, '(id)')
     .replace(/\bn[0-9a-f]{8}-[0-9a-f]{4}/g, '(name)')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '(time)');
 
-/** What does not depend on which call it was: of a failure all, of a result its fields. */
+/** The parts that are equal for all calls: all of a failure, the fields of a result. */
 const kept = ({ isError, reason, text, structured }: Called): unknown =>
   isError === false ? { isError, fields: Object.keys(structured) } : { isError, reason, text: masked(text) };
 

@@ -34,7 +34,7 @@ describe('waiting on one of two nodes', { skip }, () => {
     opened.use(other);
     await waitUntil('both hold partitions', async () => (await holdsSome(one)) && (await holdsSome(other)));
     const agent_id = await one.deploy(agentYaml('sleeper'));
-    // Enough that some live on each node.
+    // Enough that some are on each node.
     const ids = await Promise.all(Array.from({ length: 8 }, () => one.run(agent_id, 'sleepy')));
     const waits = ids.flatMap((execution_id) =>
       [one, other].map((node) =>

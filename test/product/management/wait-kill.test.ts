@@ -5,9 +5,9 @@ import { agentYaml, objectOf } from '../product-node.ts';
 import { SealNode } from '../seal/seal-node.ts';
 
 const WAIT_SECONDS = 12;
-/** How long the wait was under way when its node died. */
+/** Time of the kill after the begin of the wait. */
 const KILLED_AFTER_MS = 8_000;
-/** For the answer; a wait that began anew would take 8 s longer at least. */
+/** Limit for the answer; a wait that began again would take at least 8 s longer. */
 const SPARE_MS = 7_500;
 
 describe('a wait whose node dies', () => {
@@ -19,7 +19,7 @@ describe('a wait whose node dies', () => {
     const execution_id = await at.node.run(agent_id, 'wait');
     await at.running(execution_id);
     const waiter = await at.attested({ agent_id, execution_id, container_id: execution_id }, at.rest());
-    // The execution waited for is its own: it goes on for longer than the test.
+    // The execution that is waited for runs for longer than the test.
     const ask = () =>
       at.rest().invoke(waiter.call(1, 'svc.task.wait', { execution_id, timeout_seconds: WAIT_SECONDS }));
     const askedAt = performance.now();
@@ -29,7 +29,7 @@ describe('a wait whose node dies', () => {
     await at.node.process.kill();
     await unanswered;
     await at.node.spawn();
-    // A start may take long beside other work; a wait that began anew would begin here.
+    // A start may take long beside other work; a wait that began again would begin here.
     const upMs = performance.now() - askedAt;
     const { result, text } = await ask();
     const tookMs = performance.now() - askedAt;

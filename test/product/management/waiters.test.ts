@@ -24,7 +24,7 @@ describe('callers that wait for an end', () => {
     const waiting = Array.from({ length: WAITERS }, (_one, index) =>
       client.call('svc.task.wait', { execution_id: executions[index % executions.length], timeout_seconds: 120 }),
     );
-    // Answered only when a place is free again and again, behind all that was asked before.
+    // Answered only after the earlier calls got a place and freed it.
     for (let look = 0; look < 2 * PLACES; look += 1) {
       const { isError, text } = await client.call('svc.agent.list', {});
       assert.equal(isError, false, text);

@@ -9,7 +9,7 @@ const ENDED_WITHIN_MS = 60_000;
 const DIGITS = { validation: [{ type: 'regex', pattern: '^[0-9]+$' }] };
 
 const promptOf = ({ body }: RecordedCall): string => JSON.stringify(body.messages);
-/** Words first; digits once it was told that words are wrong. */
+/** Answers in words; in digits once the prompt says that words are wrong. */
 const answer = (call: RecordedCall) => ({ chunks: [promptOf(call).includes('Earlier attempts') ? '7' : 'seven'] });
 
 type Pattern = Readonly<Record<string, unknown>>;
@@ -56,7 +56,7 @@ describe('agents that learn, on a node as a user starts it', () => {
     assert.ok(Array.isArray(body.patterns));
     return body.patterns;
   };
-  /** Prompts of one agent, which its name tells. */
+  /** Prompts of one agent, which contain its name. */
   const prompts = (name: string) => models.calls.map(promptOf).filter((prompt) => prompt.includes(`task of ${name}`));
   const run = async (name: string, execution: Readonly<Record<string, unknown>>, on = node) => {
     const agent = await on.deploy(agentYaml(name, { execution }));
@@ -94,7 +94,7 @@ describe('agents that learn, on a node as a user starts it', () => {
     );
   });
 
-  test('where the node has no memory an agent that would learn runs as one that does not', async () => {
+  test('where the node has no memory an agent with memory runs like one without', async () => {
     await using off = await start({ enabled: false });
     const status = await run('lonely', { ...DIGITS, memory: true }, off);
     assert.equal(status.status, 'completed');
@@ -112,7 +112,7 @@ describe('agents that learn, on a node as a user starts it', () => {
       const asked = models.calls.length;
       const execution = await node.run(agent, 'task of phoenix');
       await waitUntil('the second prompt', () => models.calls.length >= asked + 2, ENDED_WITHIN_MS);
-      // Not for something to happen: the moment of the kill is what the test varies.
+      // Not a wait for a condition: the test varies the moment of the kill.
       await pause(delayMs);
       await node.process.kill('SIGKILL');
       await node.spawn();
@@ -120,7 +120,7 @@ describe('agents that learn, on a node as a user starts it', () => {
       assert.equal(status.status, 'completed');
       assert.equal(await counted(), before + runs + 1, `killed ${delayMs} ms after the second prompt`);
     }
-    // All of these agents failed alike and were helped alike.
+    // All of these agents had the same failure and got the same solution.
     assert.equal((await patterns('?limit=100')).length, 1);
   });
 });

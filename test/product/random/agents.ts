@@ -4,7 +4,7 @@ import { isMap, type Json, type JsonMap, listOr, mapOr, numberOr, OPEN, type Sta
 import { saidTo, writtenFor } from './script.ts';
 import { render } from './templates.ts';
 
-/** Agents that are deployed; each says what the script has for its input. */
+/** Agents that are deployed; each answers as the script says for its input. */
 export const AGENTS = ['teller', 'keeper', 'judge'] as const;
 
 const isDeployed = (name: string): boolean => AGENTS.some((agent) => agent === name);
@@ -46,7 +46,7 @@ function verdictIn(said: string | undefined): JsonMap | null {
   return textOr(answer.reasoning, '').length >= 10 ? answer : null;
 }
 
-/** Kind ParallelAgents: the verdicts of those that gave one, and their consensus. */
+/** Kind ParallelAgents: the verdicts of the judges that gave one, and their consensus. */
 export function runPanel(state: State, name: string, run: Interpretation): Left {
   const rule = mapOr(state.consensus);
   const judges = listOr(state.agents).map((member) => {
@@ -61,7 +61,7 @@ export function runPanel(state: State, name: string, run: Interpretation): Left 
   const individual_results = judged.map(({ score, confidence, answer }) => {
     return { agent_id: OPEN, score, confidence, reasoning: textOr(answer.reasoning, '') };
   });
-  // Of a judge without a verdict only its place is known.
+  // A judge without a verdict has only an index.
   const agents = judges.map(({ answer, weight }) => ({ agent_id: OPEN, output: answer ?? OPEN, weight }));
   const least = numberOr(rule.min_judges_required, 1);
   if (judged.length < least) {

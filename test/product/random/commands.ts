@@ -56,7 +56,7 @@ function runBuiltIn(state: State, name: string, run: Interpretation): Left | nul
   }
 }
 
-/** Numbers and booleans of a result are texts. */
+/** Numbers and booleans of a result become texts. */
 const asResult = (env: JsonMap): JsonMap =>
   Object.fromEntries(
     Object.entries(env).map(([key, value]) => {
@@ -87,7 +87,7 @@ function containerEnd(step: JsonMap, name: string, run: Interpretation): ShellEn
   const all = mounts.some(({ at }) => at === WORKSPACE) ? mounts : [...mounts, workspaceOf(run)];
   const env = renderedMap(mapOr(step.env), one);
   const workdir = step.workdir === undefined ? WORKSPACE : one(step.workdir);
-  // Not joined by a shell, the script is the argument behind `sh -c`.
+  // Without a shell that joins the lines, the script is the argument after `sh -c`.
   const script = step.shell === true ? command.join(' ') : (command[2] ?? '');
   return runShell(script, { env, workdir, mounts: all });
 }

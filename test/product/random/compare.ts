@@ -1,15 +1,15 @@
 import type { Ended } from './interpreter.ts';
 import { isList, isMap, type Json, type JsonMap, OPEN } from './manifest.ts';
 
-/** Members that the product adds where the document lets it, beside those that it names. */
+/** Members that the product adds to those of the document, where the document allows it. */
 const ADDED = ['duration_ms', 'error', 'execution_id', 'metadata', 'stdout_truncated', 'stderr_truncated'];
-/** What an Agent state leaves that failed: the document speaks of its completion only. */
+/** Output of an Agent state that failed: the document defines only its success. */
 const OF_A_FAILURE = ['output', 'score', 'confidence', 'iterations', 'result', 'child_execution_id', 'feedback'];
 /** Members of a judge's answer that its verdict may keep. */
 const OF_A_JUDGE = ['suggestions', 'verdict'];
 const NEAR = 1e-9;
 
-/** Where the two differ, one line each; nothing when they are equal. */
+/** The differences, one line each; empty when they are equal. */
 export function differences(expected: Ended, actual: Ended): string[] {
   const { code, ...rest } = expected;
   const said: Json = { ...rest, ...(code === OPEN ? {} : { code }) };

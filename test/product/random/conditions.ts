@@ -6,7 +6,7 @@ interface Ending {
   readonly state: State;
   readonly name: string;
   readonly left: Left;
-  /** With the state's own output. */
+  /** Includes the state's own output. */
   readonly scope: JsonMap;
 }
 

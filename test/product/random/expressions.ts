@@ -77,10 +77,10 @@ class Reader {
       this.#tokens.shift();
       return value;
     }
-    // A whole block is its text.
+    // A whole block has its text as value.
     if (token.startsWith('{{#')) return this.#block(token);
     if (token.startsWith('{{')) return valueIn(token.slice(2, -2).trim(), this.#scope, this.#state);
-    // A text may have templates inside.
+    // A text may contain templates.
     if (/^["']/.test(token)) return render(token.slice(1, -1), this.#scope, this.#state);
     return valueIn(token, this.#scope, this.#state);
   }

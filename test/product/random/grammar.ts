@@ -4,7 +4,7 @@ import { AnyState } from './states.ts';
 import { beginnings, type Earlier, randomExpression, randomText } from './texts.ts';
 
 export interface GrammarOptions {
-  /** Image of containers, with a shell at /bin/sh; without one a workflow has none. */
+  /** Image of containers, with a shell at /bin/sh; without it workflows have no containers. */
   readonly image?: string;
 }
 
@@ -19,7 +19,7 @@ const TRANSITIONS: Readonly<Record<string, readonly string[]>> = {
   'out of time': ['on_success', 'on_failure'],
 };
 
-/** A workflow of the grammar that the document describes, with all its run needs; the seed decides everything. */
+/** A random workflow of the document's grammar, with everything that its run needs; it depends only on the seed. */
 export function randomCase(seed: number, { image }: GrammarOptions = {}): Case {
   const dice = new Dice(seed);
   const { context, input, pairs } = beginnings(dice);
@@ -53,10 +53,10 @@ function workflowOf(dice: Dice, plan: Plan): Workflow {
   const earlier: Earlier[] = [];
   for (const [at, own] of names.entries()) {
     const body = states.make(own, earlier);
-    // What a command wrote that took too long is there only when its end came in time.
+    // The file of a command with a time-out is there only when the command ended in time.
     const kind = body.command === 'sleep 30' ? 'out of time' : String(body.kind);
     const known = { name: own, kind, steps: states.stepsOf(body) };
-    // Its transitions see what it leaves.
+    // Its transitions read its output.
     const here = [...earlier, known];
     const later = [...names.slice(at + 1), ...ends];
     const forward = transitionsOf(dice, kind, later, here);
@@ -74,7 +74,7 @@ const stateOf = (body: JsonMap, transitions: readonly Transition[]): State => ({
   transitions,
 });
 
-/** A state that counts its visits and goes back until it has seen enough. */
+/** A state that counts its visits and returns to an earlier state until it has enough. */
 function loopOf(
   dice: Dice,
   own: string,
@@ -122,7 +122,7 @@ function boundsOf(dice: Dice, condition: string, earlier: readonly Earlier[]): J
     score_below: { threshold: dice.pick([0.25, 0.6, 1]) },
     score_between: { min: 0.25, max: dice.pick([0.5, 0.6]) },
     confidence_above: { threshold: dice.pick([0.5, 0.8]) },
-    // Off the scores that occur: a sum of fractions may be a hair beside them.
+    // Not equal to possible scores: a sum of fractions may differ from them by a rounding error.
     consensus: { threshold: dice.pick([0.313, 0.613, 0.813]), ...(dice.chance(0.5) ? { agreement: 0.513 } : {}) },
     exit_code: { value: String(dice.whole(0, 3)) },
     input_equals: { value: dice.pick(['later', 'approved', 'yes']) },

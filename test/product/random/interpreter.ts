@@ -17,7 +17,7 @@ import {
 import type { Files } from './shell.ts';
 import { render } from './templates.ts';
 
-/** How a run ended, as far as the document says it. */
+/** The end of a run, as far as the document defines it. */
 export interface Ended {
   readonly status: 'completed' | 'failed';
   readonly outcome: 'succeeded' | 'failed';
@@ -29,12 +29,12 @@ export interface Ended {
   readonly output: Json;
 }
 
-/** What a state leaves: the entry of the blackboard, and why it failed. */
+/** The result of a state: the entry of the blackboard, and the reason of its failure. */
 export interface Left {
   readonly entry: JsonMap;
   /** Code of the error; null: it succeeded. */
   readonly error: string | null;
-  /** More that is written on the blackboard before the entry. */
+  /** Further blackboard entries, written before this one. */
   readonly writes?: JsonMap;
   /** The run ends with `entry.output` as its output. */
   readonly final?: boolean;
@@ -43,8 +43,8 @@ export interface Left {
 const MOST_TRANSITIONS = 1_000;
 
 /**
- * A run of a workflow, written from the document alone: one state after the other, in memory. It shares no code with
- * the product.
+ * A run of a workflow, implemented from the document alone: one state after the other, in memory. It shares no code
+ * with the product.
  */
 export class Interpretation {
   readonly workflow: Workflow;
@@ -94,7 +94,7 @@ export class Interpretation {
     return this.#failed('max_transitions_exceeded');
   }
 
-  /** The variables of templates. A state is seen by its name once it was entered. */
+  /** The variables of templates. A state has a variable once it was entered. */
   scope(): JsonMap {
     const entered = this.path.flatMap((name) => {
       const entry = memberOf(this.blackboard, name);
@@ -144,7 +144,7 @@ export class Interpretation {
       return { entry: { status: 'success', output: given, feedback: given }, error: null };
     }
     const reply = this.#replies[this.#asked % this.#replies.length];
-    if (reply === undefined) throw new Error('no reply is given');
+    if (reply === undefined) throw new Error('the case has no reply');
     this.#asked += 1;
     const payload = { signal: reply.text, approve: 'approved', reject: 'rejected' }[reply.by];
     this.human = reply.text;
@@ -190,7 +190,7 @@ function inputOf(text: string): JsonMap {
   }
 }
 
-/** What a case comes to. */
+/** The expected result of a case. */
 export function interpret({ workflow, children, start, replies }: Case): Ended {
   const byName = new Map(children.map((child) => [child.name, child]));
   return new Interpretation(workflow, byName, { start, replies }).run();

@@ -1,4 +1,4 @@
-/** Manifests as the document describes them; the interpreter and the generator share nothing else. */
+/** Manifests as the document describes them; interpreter and generator share only these types. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonMap;
 export interface JsonMap {
   readonly [key: string]: Json;
@@ -21,23 +21,23 @@ export interface Workflow {
   readonly states: Readonly<Record<string, State>>;
 }
 
-/** How a question without a time-out is answered: over the signal route or over those of approvals. */
+/** How a question without a time-out is answered: over the signal route or over the routes of approvals. */
 export interface Reply {
   readonly by: 'signal' | 'approve' | 'reject';
   readonly text: string;
 }
 
-/** A value that the document leaves to the implementation: the comparison takes any. */
+/** A value that the document leaves open: the comparison accepts any. */
 export const OPEN = '(whatever)';
 
-/** One workflow with all that its run needs. */
+/** One workflow with everything that its run needs. */
 export interface Case {
   readonly seed: number;
   /** Deployed first. */
   readonly children: readonly Workflow[];
   readonly workflow: Workflow;
   readonly start: { readonly intent: string; readonly input: JsonMap; readonly blackboard: JsonMap };
-  /** For the questions, in the order in which they are asked, and from the first one again. */
+  /** Answers to the questions, in the order in which they are asked; the list is repeated. */
   readonly replies: readonly Reply[];
 }
 

@@ -6,7 +6,7 @@ import { OTHERWISE, RULES } from './script.ts';
 const MOST_REPEATS = 5;
 
 export interface RandomNodeOptions {
-  /** Of the container engine; without it the node has none. */
+  /** Socket of the container engine; without it the node has none. */
   readonly engineSocket?: string;
   /** `spec.stores`; empty: embedded. */
   readonly stores?: { readonly redis?: string; readonly mongodb?: string };
@@ -31,7 +31,7 @@ export const sendTo =
     const once = () =>
       typeof body === 'string' ? node.call(method, path, { body, headers }) : node.json(method, path, body);
     let answer = await once();
-    // On a loaded machine a store may be slow for a moment; a read and a forced deploy may be made again, as clients do.
+    // On a loaded machine a store may be slow for a moment; a read and a forced deploy may be repeated, as clients do.
     const isRepeatable = method === 'GET' || path.endsWith('?force=true');
     for (let repeat = 0; answer.status === 503 && isRepeatable && repeat < MOST_REPEATS; repeat += 1) {
       await pause(Number(answer.headers.get('retry-after') ?? 1) * 1_000);

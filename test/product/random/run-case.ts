@@ -57,7 +57,7 @@ export async function deployAgents(send: Send): Promise<void> {
   }
 }
 
-/** Runs the case on a node and compares what it came to with what the document says. */
+/** Runs the case on a node and compares its result with the result that the document defines. */
 export async function checkCase(given: Case, send: Send): Promise<void> {
   const expected = interpret(given);
   for (const workflow of [...given.children, given.workflow]) {
@@ -117,7 +117,7 @@ async function pathOf(path: string, send: Send): Promise<string[]> {
   }
 }
 
-/** Runs `cases`, `lanes` at a time: most of their time they wait. All that differ are named. */
+/** Runs `cases`, `lanes` at a time, since they mostly wait. Reports all that differ. */
 export async function checkCases(cases: readonly Case[], send: Send, lanes = 4): Promise<void> {
   const left = [...cases];
   const failed: string[] = [];

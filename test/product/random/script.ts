@@ -1,4 +1,4 @@
-/** What agents and judges of random workflows say: the first rule whose mark is in their input. */
+/** Answers of agents and judges of random workflows: the first rule whose mark is in their input. */
 interface Said {
   readonly mark: string;
   /** Null: the model refuses with 400. */
@@ -47,7 +47,7 @@ const callOf = ({ path, content }: { readonly path: string; readonly content: st
   tool_calls: [{ name: 'fs.write', arguments: { path: `/workspace/${path}`, content } }],
 });
 
-/** Rules of the provider `scripted`; one that says `OTHERWISE` to all else has to follow. */
+/** Rules of the provider `scripted`; a rule that answers `OTHERWISE` to everything else must follow. */
 export const RULES = SCRIPT.flatMap((said) => {
   const last = { match: { contains: said.mark }, reply: replyOf(said) };
   if (said.writes === undefined) return [last];

@@ -1,7 +1,7 @@
 /** Files of one volume: path below its root to content. */
 export type Files = Map<string, string>;
 
-/** A volume at its place in the file tree of a step. */
+/** A volume and its mount point in a step. */
 export interface Mount {
   readonly at: string;
   readonly files: Files;
@@ -21,8 +21,8 @@ interface Shell {
 }
 
 /**
- * What a shell does with the few statements that random commands consist of: `printf` to a stream or file, `cat`,
- * `test` and `exit`, one after the other.
+ * The effect of the few statements in random commands: `printf` to a stream or file, `cat`, `test` and `exit`, one
+ * after the other.
  */
 export function runShell(script: string, shell: Shell): ShellEnd {
   let [stdout, stderr, exit_code] = ['', '', 0];
@@ -60,7 +60,7 @@ function runStatement(statement: string, shell: Shell): Done {
   return writeFile(path, line, redirect === '>>', shell) ? done() : done(1);
 }
 
-/** Variables in double quotes or bare. */
+/** Variables in double quotes or without quotes. */
 function words(text: string, { env }: Shell): string {
   return text.replaceAll('"', '').replace(/\$([A-Z_]+)/g, (_all, name: string) => env[name] ?? '');
 }

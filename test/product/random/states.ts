@@ -10,7 +10,7 @@ interface Means {
   readonly isChild: boolean;
 }
 
-/** The bodies of states, of every kind that the document has; all but their transitions. */
+/** The bodies of states of every kind in the document, without their transitions. */
 export class AnyState {
   readonly #dice: Dice;
   readonly #means: Means;
@@ -78,7 +78,7 @@ export class AnyState {
     };
   }
 
-  /** Statements whose meaning `shell.ts` knows. */
+  /** Statements that `shell.ts` can interpret. */
   #script(places: readonly string[], name: string): string {
     const dice = this.#dice;
     const place = (): string => dice.pick(places);
@@ -146,7 +146,7 @@ export class AnyState {
     return { kind: 'Subworkflow', workflow_id: dice.pick(this.#means.calls), ...input, ...mode, ...key };
   }
 
-  /** Where it may write is its own: steps that run at one time must not meet in a file. */
+  /** Each step writes only to its own paths: concurrent steps must not use one file. */
   #container(own: string, earlier: readonly Earlier[]): JsonMap {
     const dice = this.#dice;
     const volumes = this.#means.shared.map((name): JsonMap => {

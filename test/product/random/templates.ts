@@ -1,6 +1,6 @@
 import { isList, isMap, type Json, type JsonMap, memberOf } from './manifest.ts';
 
-/** A path that leads nowhere; `written` is how it stands in the template. */
+/** A path without a value; `written` is its text in the template. */
 class Nowhere {
   readonly written: string;
   constructor(written: string) {
@@ -18,7 +18,7 @@ interface Place {
   readonly index?: number;
 }
 
-/** Values as they stand in a text: nothing is escaped, lists and maps are JSON. */
+/** Values as text: without escapes; lists and maps are JSON. */
 export function textOf(value: Json): string {
   if (value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -28,12 +28,12 @@ export const placeholder = (path: string, state: string): string => `[missing: $
 
 const TAG = /\{\{(.+?)\}\}/;
 
-/** The template of a state as text, as the section "Template variables" says it. */
+/** The template of a state as text, as the section "Template variables" defines it. */
 export function render(template: string, scope: JsonMap, state: string): string {
   return body(template, { scope, state });
 }
 
-/** Of a text that is one `{{…}}` the value, of all others the text: values of built-in commands. */
+/** For a text that is one `{{…}}` the value, for all others the text; for values of built-in commands. */
 export function renderJson(value: Json, scope: JsonMap, state: string): Json {
   if (isList(value)) return value.map((item) => renderJson(item, scope, state));
   if (isMap(value)) {
@@ -63,7 +63,7 @@ const shown = (found: Found, { state }: Place): string =>
 
 interface Parts {
   readonly inside: string;
-  /** Null: no `{{else}}`. */
+  /** Null: without `{{else}}`. */
   readonly otherwise: string | null;
 }
 
@@ -99,7 +99,7 @@ function block(kind: string, argument: string, { inside, otherwise }: Parts, pla
   return items.map((item, index) => body(inside, { ...place, item, index })).join('');
 }
 
-/** What Handlebars takes as true: empty texts and lists, 0, null and missing keys are false. */
+/** Truth as in Handlebars: empty texts and lists, 0, null and missing keys are false. */
 function isFilled(found: Found): boolean {
   if (found instanceof Nowhere) return false;
   return isList(found) ? found.length > 0 : Boolean(found);
@@ -119,7 +119,7 @@ export function evaluate(written: string, place: Place): Found {
   return pathOf(first, place);
 }
 
-/** Split at blanks, but not in parentheses and quotes. */
+/** Splits at spaces, but not in parentheses and quotes. */
 function partsOf(written: string): string[] {
   const parts: string[] = [];
   let part = '';
@@ -148,7 +148,7 @@ function pathOf(path: string, place: Place): Found {
   return value === undefined ? new Nowhere(path) : value;
 }
 
-/** A path leads into a text that holds JSON. */
+/** A path continues into a text that contains JSON. */
 function jsonIn(value: Json | undefined): Json | undefined {
   if (typeof value !== 'string') return undefined;
   try {
@@ -192,7 +192,7 @@ function call(helper: string, args: readonly string[], place: Place): Found {
   }
 }
 
-/** As `==` of expressions: a number equals its text. */
+/** Equality as `==` of expressions: a number equals its text. */
 export function isEqual(one: Json, other: Json): boolean {
   if (one === null || other === null) return one === other;
   const [a, b] = [numberIn(one), numberIn(other)];

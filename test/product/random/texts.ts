@@ -1,15 +1,15 @@
 import type { Dice } from './dice.ts';
 import type { JsonMap } from './manifest.ts';
 
-/** A state that may have been left before, as templates may speak of it. */
+/** A state that may have run before, as templates refer to it. */
 export interface Earlier {
   readonly name: string;
   readonly kind: string;
-  /** Of a ParallelContainerRun. */
+  /** A state of kind ParallelContainerRun. */
   readonly steps: readonly string[];
 }
 
-/** What every random run begins with; some keys are there only now and then. */
+/** The input of every random run; some keys are optional. */
 export function beginnings(dice: Dice): {
   readonly context: JsonMap;
   readonly input: JsonMap;
@@ -84,7 +84,7 @@ const PIECES = [
   '{{#if state.feedback}}after: {{state.feedback}}{{/if}}',
 ];
 
-/** A random text with templates: `{{…}}` over what the run began with and what earlier states left. */
+/** A random text with templates: `{{…}}` over the input of the run and the outputs of earlier states. */
 export function randomText(dice: Dice, earlier: readonly Earlier[]): string {
   const pieces = Array.from({ length: dice.whole(1, 3) }, () => {
     if (earlier.length > 0 && dice.chance(0.4)) return `${leftBy(dice, dice.pick(earlier))} `;

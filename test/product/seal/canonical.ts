@@ -1,4 +1,4 @@
-/** RFC 8785 as its text says: names in order of their UTF-16 code units, numbers and texts as ECMAScript writes them. */
+/** RFC 8785: names in the order of their UTF-16 code units, numbers and texts as ECMAScript writes them. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

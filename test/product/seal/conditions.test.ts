@@ -26,7 +26,7 @@ describe('each condition of the SEAL tables, on a node, over both transports and
   after(() => at[Symbol.asyncDispose]());
 
   describe('of a call', () => {
-    /** An execution that may have one more session. */
+    /** Sessions of the execution `one`, which may have 64. */
     let sessions = 0;
     let one: Identified;
     async function withRoom(): Promise<Identified> {

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Sent } from './transports.ts';
 
-/** `envelope_hash` as docs/reference/seal.md says: five parts in their order, each after its length in eight bytes, big endian. */
+/**
+ * `envelope_hash` as docs/reference/seal.md defines it: five parts in order, each after its length in eight bytes, big
+ * endian.
+ */
 export function envelopeHash(sent: Sent): string {
   const hash = createHash('sha256');
   for (const field of ['payload', 'security_token', 'signature', 'timestamp', 'protocol']) {
@@ -14,10 +17,10 @@ export function envelopeHash(sent: Sent): string {
   return hash.digest('hex');
 }
 
-/** Claims are JSON, so what is no UTF-8 is none (RFC 7519). */
+/** Claims are JSON, so text that is not UTF-8 is invalid (RFC 7519). */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The session that a token says it is of, true or not; null where it says none that can be read. */
+/** The session that a token claims, verified or not; null when no claim can be read. */
 export function claimedSession(token: unknown): string | null {
   if (typeof token !== 'string' || token.length > 4_096) return null;
   const parts = token.split('.');

@@ -16,7 +16,7 @@ describe('an independent agent, written from the specification alone', () => {
   });
   after(() => at[Symbol.asyncDispose]());
 
-  /** fs.write, fs.read and cmd.run, as the specification says they answer. */
+  /** fs.write, fs.read and cmd.run, with the answers that the specification defines. */
   async function works(agent: IndependentAgent, client: SealClient): Promise<void> {
     const path = `/workspace/${agent.sessionId}/note.txt`;
     const said = await client.invoke(agent.call(1, 'fs.write', { path, content: TEXT }));
@@ -49,7 +49,7 @@ describe('an independent agent, written from the specification alone', () => {
 
   test('attests with the internal address that its program was given, and calls there without a bearer', async () => {
     const { is, url } = await at.beginProgram();
-    assert.ok(url.startsWith(`${at.internalUrl}/x/`), 'the address holds a token');
+    assert.ok(url.startsWith(`${at.internalUrl}/x/`), 'the address contains a token');
     const rest = at.internalRest(url);
     await works(await at.attested(is, rest), rest);
     await works(await at.attested(is, rest), at.internalRest());

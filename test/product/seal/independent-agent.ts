@@ -9,7 +9,7 @@ export type Envelope = {
   readonly timestamp: string;
 };
 
-/** What an agent says of itself. */
+/** Claims of an agent about itself. */
 export interface Identified {
   readonly agent_id: string;
   readonly execution_id: string;
@@ -17,8 +17,8 @@ export interface Identified {
 }
 
 /**
- * An agent that someone else wrote, with the specification and docs/reference/seal.md open: its own key, its own JSON. It knows
- * nothing of the product.
+ * An agent of another implementation, written from the specification and docs/reference/seal.md: its own key, its own
+ * JSON. It uses no code of the product.
  */
 export class IndependentAgent {
   readonly #keys = generateKeyPairSync('ed25519');
@@ -33,7 +33,7 @@ export class IndependentAgent {
     return this.#keys.publicKey;
   }
 
-  /** SPKI: the 32 bytes are its last. */
+  /** SPKI: the last 32 bytes are the key. */
   get rawKey(): string {
     return this.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64');
   }
@@ -42,7 +42,7 @@ export class IndependentAgent {
     return String(this.publicKey.export({ type: 'spki', format: 'pem' }));
   }
 
-  /** The claims of its token, as anyone can read them. */
+  /** The claims of its token, which are readable without a key. */
   get claims(): Readonly<Record<string, unknown>> {
     return JSON.parse(Buffer.from(this.token.split('.')[1] ?? '', 'base64url').toString());
   }
@@ -61,7 +61,7 @@ export class IndependentAgent {
     return this.seal({ jsonrpc: '2.0', id, method: 'tools/call', params, ...more });
   }
 
-  /** Signs bytes as they are, an object in its canonical form. */
+  /** Signs bytes as they are, and an object in its canonical form. */
   seal(payload: unknown, more: Partial<Envelope> = {}): Envelope {
     const bytes = Buffer.isBuffer(payload)
       ? payload

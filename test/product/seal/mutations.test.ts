@@ -31,7 +31,7 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
   let loot: Loot;
   let agents: readonly IndependentAgent[];
   let clients: { readonly rest: readonly SealClient[]; readonly grpc: readonly SealClient[] };
-  /** What the chains must name, by session. */
+  /** Refusals that the chains must name, by session. */
   const expected = new Map<string, string[]>();
 
   before(async () => {
@@ -106,7 +106,7 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
     assert.equal(await sessionsOf(at), listed);
   });
 
-  test('are named in the audit chain of the session that their token claims, every one, and nothing else is', async () => {
+  test('are all named in the audit chain of the session that their token claims, and nothing else is', async () => {
     for (const agent of agents) {
       const wanted = expected.get(`svc-system/${agent.sessionId}`) ?? [];
       const chain = await waitUntil('the chain has all refusals', async () => {
@@ -122,7 +122,7 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
     assert.ok((expected.get(`svc-system/${loot.elsewhere.sessionId}`)?.length ?? 0) > COUNT / 100);
   });
 
-  test('a timestamp changed within its window is the exception: it is not signed', async () => {
+  test('a timestamp that is changed within its window is the exception: it is not signed', async () => {
     for (const [index, seconds] of [-20, 20].entries()) {
       const timestamp = new Date(Date.now() + seconds * 1_000).toISOString();
       for (const client of [...clients.rest, ...clients.grpc]) {
@@ -197,7 +197,7 @@ interface ChainRecord {
 
 const recordsOf = (text: string): ChainRecord[] => JSON.parse(text).records;
 
-/** As bytes: what the object form says is signed in its canonical form. */
+/** As bytes, since the signature of the object form is over its canonical form. */
 function sentBytes(sent: Mutant['sent']): Mutant['sent'] {
   const { payload } = sent;
   if (typeof payload !== 'object' || payload === null || Buffer.isBuffer(payload)) return sent;

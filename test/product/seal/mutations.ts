@@ -3,7 +3,7 @@ import type { Envelope, IndependentAgent } from './independent-agent.ts';
 import type { Seeded } from './seeded.ts';
 import type { Sent } from './transports.ts';
 
-/** Rows of docs/reference/seal.md: HTTP status, JSON-RPC code, gRPC status, and the reason that the chain keeps. */
+/** Rows of docs/reference/seal.md: HTTP status, JSON-RPC code, gRPC status, and the reason in the chain. */
 export const REFUSALS = {
   envelope_malformed: [400, -32600, 'INVALID_ARGUMENT'],
   protocol_unknown: [400, -32600, 'INVALID_ARGUMENT'],
@@ -18,24 +18,24 @@ export type Reason = keyof typeof REFUSALS;
 export interface Mutant {
   readonly sent: Sent;
   readonly reason: Reason;
-  /** gRPC has no such envelope. */
+  /** This envelope cannot be expressed in gRPC. */
   readonly restOnly?: true;
-  /** Of a stranger it is refused before its payload is read. */
+  /** From a caller without a bearer it is refused before its payload is read. */
   readonly isLarge?: true;
 }
 
-/** What a thief may have in hand. */
+/** Data that an attacker may have. */
 export interface Loot {
   readonly agent: IndependentAgent;
-  /** Of the same execution, with a session and key of its own. */
+  /** Another agent of the same execution, with its own session and key. */
   readonly other: IndependentAgent;
-  /** Of another execution. */
+  /** An agent of another execution. */
   readonly elsewhere: IndependentAgent;
-  /** Tokens of the node that are no agents': of a node, of the dispatch gateway. */
+  /** Tokens of the node that are not for agents: of a node, of the dispatch gateway. */
   readonly foreignTokens: readonly string[];
   /** The node's public key. */
   readonly jwk: JsonWebKey & { readonly kid?: string };
-  /** Of a call that was made. */
+  /** Id of the envelope of a call that was made. */
   readonly usedId: string;
   /** A new call that policy allows, and that writes a file. */
   fresh(): Envelope;
@@ -46,7 +46,7 @@ export type Mutation = (loot: Loot, by: Seeded) => Mutant;
 const b64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const forger = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 
-/** The parts of a token, one of them changed. */
+/** The parts of a token, with one of them changed. */
 function withPart(token: string, index: 0 | 1 | 2, change: (part: string) => string): string {
   return token
     .split('.')
@@ -70,7 +70,7 @@ const BAD_TIMES = [
   ...['2026-01-01T00:00:00.Z', '2026-01-01T00:00:00.1234567890Z', '20260101T000000Z', '2026-01-01T25:00:00Z'],
 ];
 
-/** Of texts that say the same, each has other bytes. */
+/** Texts with the same meaning but other bytes. */
 const RESPELLED: readonly ((payload: Buffer) => string)[] = [
   (payload) => JSON.stringify(JSON.parse(payload.toString()), null, 1),
   (payload) => `${payload} `,
@@ -80,7 +80,7 @@ const RESPELLED: readonly ((payload: Buffer) => string)[] = [
   (payload) => JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(payload.toString())).reverse())),
 ];
 
-/** Signed by the agent itself, and still no call. */
+/** Signed by the agent itself, but not a valid call. */
 const NO_CALLS: readonly ((text: string) => string | Buffer)[] = [
   (text) => text.replace('"fs.write"', '"fs.write","name":"fs.read"'),
   (text) => text.replace('{', '{"jsonrpc":"2.0",'),
@@ -116,7 +116,7 @@ const ALL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 /** The order of the curve's group. */
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
-/** A second signature of the same message, for verifiers that do not look whether S is below the order. */
+/** A second signature of the same message, for verifiers that do not check that S is below the order. */
 function malleable(signature: Buffer): Buffer {
   const scalar = BigInt(`0x${Buffer.from(signature.subarray(32)).reverse().toString('hex')}`) + ORDER;
   const bytes = Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex').reverse();

@@ -4,7 +4,7 @@ import type { IndependentAgent } from './independent-agent.ts';
 import { SealNode } from './seal-node.ts';
 import type { RestClient, SealClient } from './transports.ts';
 
-/** Texts that two readers understand differently. The one who keeps the last of two names reads the signed call. */
+/** Texts that two parsers read differently. A parser that keeps the last of two equal names reads the signed call. */
 const AMBIGUOUS: Readonly<Record<string, (call: string) => string>> = {
   'the name of the tool twice': (call) => call.replace('"name":', '"name":"cmd.run","name":'),
   'the name of the tool twice, once with escapes': (call) => call.replace('"name":', '"n\\u0061me":"cmd.run","name":'),
@@ -33,7 +33,7 @@ describe('a payload that can be read in two ways', () => {
   after(() => at[Symbol.asyncDispose]());
 
   let count = 0;
-  /** More than 4 KiB is another way in for who has no bearer: its token is checked before it is parsed. */
+  /** A body over 4 KiB takes another path for a caller without a bearer: its token is checked before it is parsed. */
   const sizes = [10, 8_000];
   const fresh = (size: number) => {
     count += 1;
@@ -69,7 +69,7 @@ describe('a payload that can be read in two ways', () => {
     });
   }
 
-  test('a member of the envelope twice is refused, whichever of both is right', async () => {
+  test('an envelope with a duplicate member is refused, whichever of the two values is right', async () => {
     for (const client of rest) {
       for (const size of sizes) {
         const { payload, ...texts } = fresh(size);
@@ -87,7 +87,7 @@ describe('a payload that can be read in two ways', () => {
     assert.deepEqual(await at.files(), files);
   });
 
-  test('the same calls without it are taken', async () => {
+  test('the same calls without it are accepted', async () => {
     for (const client of rest) {
       for (const size of sizes) {
         const { payload, ...envelope } = fresh(size);

@@ -38,7 +38,7 @@ function decode(method: Method, bytes: Buffer): Record<string, unknown> {
   return type.toObject(type.decode(bytes), { defaults: true });
 }
 
-/** A connection that knows nothing but the page. */
+/** A connection that uses only the page of the documentation. */
 export class PageClient implements Disposable {
   readonly #client: Client;
 

@@ -20,7 +20,7 @@ const answer: RequestListener = (request, response) => {
   }
 };
 
-/** Pages and a search provider (SearXNG's protocol) on an address of their own: the one the node may reach. */
+/** Pages and a search provider (SearXNG's protocol) on the only address that the node may reach. */
 export class Pages implements AsyncDisposable {
   readonly host = HOST;
   readonly #server: Server;

@@ -22,7 +22,7 @@ describe('SEAL behind identity providers', NEEDS_SANDBOX, () => {
     stranger = await realms.headers('betaAdmin');
     reader = await realms.headersWith('alpha', { sub: 'rolf', svc_role: 'svc:readonly' });
     const runtime = { host_commands: { allow: ['alpha'] } };
-    // Tiers have no limits in these realms; one user has.
+    // Tiers have no limits in these realms; one user has a limit.
     const users = { 'alpha/andy': { tools: { 'svc.tools.list': { minute: 30 } } } };
     const rate_limits = Object.assign({}, realms.spec.rate_limits, { users });
     at = await SealNode.start({ spec: { ...realms.spec, rate_limits, runtime }, headers: admin });
@@ -38,7 +38,7 @@ describe('SEAL behind identity providers', NEEDS_SANDBOX, () => {
   const byTransport = (client: SealClient, http: number, grpc: string): number | string =>
     client.transport === 'REST' ? http : grpc;
 
-  test('attesting needs the bearer of a caller of the tenant with the right to run', async () => {
+  test('attestation needs the bearer of a caller of the tenant with the right to run', async () => {
     for (const client of outer) {
       const status = async (headers?: Headers) => {
         const answer = await client.attest(new IndependentAgent(running), {}, headers);
@@ -54,7 +54,7 @@ describe('SEAL behind identity providers', NEEDS_SANDBOX, () => {
     }
   });
 
-  test('so does calling; the bearer of another tenant reaches no session, and the chain names it', async () => {
+  test('a call needs it too; the bearer of another tenant reaches no session, and the audit chain names it', async () => {
     for (const client of outer) {
       const agent = await at.attested(running, client);
       const path = `/workspace/${agent.sessionId}`;
@@ -110,7 +110,7 @@ describe('SEAL behind identity providers', NEEDS_SANDBOX, () => {
     }
   });
 
-  test('the internal address needs no bearer: the envelope authenticates the call, the capability token attests', async () => {
+  test('the internal address needs no bearer: the envelope authenticates the call, and the capability token the attestation', async () => {
     const agent = await at.attested(running, outer[0] ?? assert.fail());
     for (const client of inner) {
       const { result, text } = await client.invoke(agent.call(client.name, 'svc.tools.list', {}));
@@ -143,7 +143,7 @@ describe('SEAL behind identity providers', NEEDS_SANDBOX, () => {
     const [rest = assert.fail()] = outer;
     const agent = await at.attested(is, rest, user);
     for (const client of outer) {
-      // 30 a minute; the minute may end meanwhile, so it may take a second round.
+      // The limit is 30 a minute; the minute may end meanwhile, so a second round may be needed.
       let round = 0;
       const limited = await waitUntil('the limit of the user', async () => {
         round += 1;

@@ -7,10 +7,10 @@ import { type Identified, IndependentAgent } from './independent-agent.ts';
 import { Pages } from './pages.ts';
 import { grpcClient, type Headers, type RestClient, restClient, type SealClient } from './transports.ts';
 
-/** The model thinks until the test is over: the execution runs, and its agent may call. */
+/** The model call lasts until the test is over, so the execution runs and its agent may call. */
 const RULES = [{ reply: { text: 'at last', delay_ms: 250_000 } }];
 
-/** A program that is the agent of an execution: it says how it reaches the node, and stays. */
+/** A program that is the agent of an execution: it reports how it reaches the node, and waits. */
 const PROGRAM = `#!/bin/sh
 echo "$SVC_ORCHESTRATOR_URL" > url.tmp && mv url.tmp url
 exec sleep 250
@@ -31,7 +31,7 @@ const AGENTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     security_context: 'hands',
     tools: [cmd({ subcommand_allowlist: COMMANDS, timeout_ceiling_secs: 1, max_output_bytes: 1_000 })],
   },
-  /** It has seconds to live, and so has its token. */
+  /** It and its token are valid for seconds. */
   short: { security_context: 'hands', security: { resources: { timeout: '2s' } }, tools: ['fs.read'] },
   bare: { security_context: 'hands', tools: ['fs.read'] },
 };
@@ -54,14 +54,14 @@ const CONTEXTS = [
 ];
 
 export interface SealNodeOptions {
-  /** Of the scripted model. Default: it thinks until the test is over. */
+  /** Rules of the scripted model. Default: a call lasts until the test is over. */
   readonly rules?: readonly object[];
   readonly spec?: Readonly<Record<string, unknown>>;
-  /** Of the one who deploys and starts; with authentication on. */
+  /** Headers of the caller that deploys and starts, with authentication on. */
   readonly headers?: Headers;
 }
 
-/** A node with agents that have tools, and executions of theirs that go on until the test ends. */
+/** A node with agents that have tools, and with executions of them that run until the test ends. */
 export class SealNode implements AsyncDisposable {
   readonly node: ProductNode;
   readonly pages: Pages;
@@ -91,7 +91,7 @@ export class SealNode implements AsyncDisposable {
     return one;
   }
 
-  /** Deploys one of the agents and starts it: what the agent needs to attest. */
+  /** Deploys one of the agents and starts it; returns what the agent needs to attest. */
   async begin(kind: keyof typeof AGENTS = 'hands', headers = this.#headers, deployer = headers): Promise<Identified> {
     const agent_id = await this.node.deploy(agentYaml(`agent-${kind}`, AGENTS[kind]), deployer);
     const execution_id = await this.node.run(agent_id, 'wait', headers);
@@ -99,7 +99,7 @@ export class SealNode implements AsyncDisposable {
     return { agent_id, execution_id, container_id: execution_id };
   }
 
-  /** The same of an agent that is a program, with the base address it was given on the internal listener. */
+  /** The same for an agent that is a program, with the base address that it got on the internal listener. */
   async beginProgram(headers = this.#headers): Promise<{ is: Identified; url: string }> {
     const spec = {
       runtime: { isolation: 'process' },
@@ -109,7 +109,7 @@ export class SealNode implements AsyncDisposable {
     const agent_id = await this.node.deploy(agentYaml('agent-program', spec), headers);
     const execution_id = await this.node.run(agent_id, 'wait', headers);
     const url = await waitUntil('the program says how it reaches the node', async () => {
-      // In its workspace, which is the volume of the execution or a directory of its own.
+      // Its workspace is the volume of the execution or a separate directory.
       for await (const told of glob(
         join(this.node.directory, 'data', '{volumes,workspaces}', '*', execution_id, 'url'),
       ))
@@ -134,7 +134,7 @@ export class SealNode implements AsyncDisposable {
     return this.#kept(grpcClient(this.#grpcAddress));
   }
 
-  /** Of the internal address; REST below the address that a program was told. */
+  /** Client of the internal address; REST below the address that a program got. */
   internalRest(url = this.#internal.url): RestClient {
     return restClient(url, { name: 'internal REST' });
   }
@@ -161,7 +161,7 @@ export class SealNode implements AsyncDisposable {
     return agent;
   }
 
-  /** What the workspaces and volumes of this node hold: each file with the hash of its content. */
+  /** Content of the workspaces and volumes of this node: each file with its hash. */
   async files(): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
     for (const root of ['volumes', 'workspaces']) {

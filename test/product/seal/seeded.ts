@@ -1,4 +1,4 @@
-/** A generator of numbers that gives the same ones for the same seed (mulberry32). */
+/** A generator of numbers that depend only on the seed (mulberry32). */
 export class Seeded {
   #state: number;
 
@@ -20,11 +20,11 @@ export class Seeded {
 
   pick<T>(values: readonly T[]): T {
     const [first] = values;
-    if (first === undefined) throw new Error('nothing to pick from');
+    if (first === undefined) throw new Error('no items to choose from');
     return values[this.nat(values.length)] ?? first;
   }
 
-  /** One bit of the bytes is the other way round. */
+  /** The bytes with one bit inverted. */
   flipped(bytes: Buffer): Buffer {
     const copy = Buffer.from(bytes);
     const place = this.nat(copy.length);
@@ -32,7 +32,7 @@ export class Seeded {
     return copy;
   }
 
-  /** One character is another one of the same alphabet. */
+  /** The text with one character replaced by another one of the same alphabet. */
   swapped(text: string, alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'): string {
     const place = this.nat(text.length);
     const others = [...alphabet].filter((char) => char !== text[place]);

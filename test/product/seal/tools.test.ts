@@ -13,7 +13,7 @@ import type { Answered, SealClient } from './transports.ts';
 type Kind = 'hands' | 'bound' | 'brief' | 'bare';
 type Args = Readonly<Record<string, unknown>>;
 
-/** The answer of each transport to one thing. */
+/** The same answer in terms of each transport. */
 const ANSWERS = {
   ok: [200, undefined, 'OK'],
   denied: [403, -32000, 'PERMISSION_DENIED'],
@@ -27,9 +27,9 @@ interface Row {
   readonly agent?: Kind;
   readonly tool: string;
   readonly args: Args | ((at: SealNode) => Args);
-  /** Good: a text of the result. `CODE: `: of a tool that failed. */
+  /** Of a result: its text. Of a failed tool: `CODE: `. */
   readonly says?: RegExp;
-  /** Of a denial. */
+  /** Reason of a denial. */
   readonly reason?: string;
 }
 
@@ -243,7 +243,7 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
     }
   });
 
-  describe('what tools say', () => {
+  describe('results of tools', () => {
     for (const { what, agent = 'hands', tool, args, says, reason } of ROWS) {
       test(`${tool}, ${what}: ${reason ?? says}`, async () => {
         for (const client of clients) {
@@ -274,7 +274,7 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
     }
   });
 
-  test('a second command at once is denied, and runs when it is tried again', async () => {
+  test('a second concurrent command is denied, and runs when it is tried again', async () => {
     for (const client of clients) {
       const agent = agents.get(`bound ${client.name}`) ?? assert.fail();
       const first = client.invoke(agent.call('first', 'cmd.run', sh('sleep 1; echo one')));
@@ -310,8 +310,8 @@ describe('tools over SEAL, on a node, by one table for all interfaces', () => {
 });
 
 /**
- * For a program that counts by the clock of this machine: when its window ends within `neededMs`, resolves once the next one has
- * begun. Else what a test counts could fall into two windows.
+ * For limits with windows of this machine's clock: when the window ends within `neededMs`, resolves once the next one
+ * has begun. Otherwise the calls of a test could fall into two windows.
  */
 async function windowWithRoom(windowMs: number, neededMs: number): Promise<void> {
   const leftMs = windowMs - (Date.now() % windowMs);

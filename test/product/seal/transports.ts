@@ -22,7 +22,7 @@ export interface Attested {
   readonly token: string;
 }
 
-/** Envelopes as they go over the wire; a field may be anything, also missing. */
+/** Envelopes as sent; a field may have any value, or be missing. */
 export type Sent = Readonly<Record<string, unknown>>;
 
 export type Headers = Readonly<Record<string, string>>;
@@ -48,7 +48,7 @@ export function parsed(text: string): Members {
   }
 }
 
-/** Reads a JSON-RPC answer without trusting its shape. */
+/** Reads a JSON-RPC answer without assumptions about its shape. */
 function read(answer: Members): Partial<Answered> & { readonly message: string } {
   const error = membersOf(answer.error);
   const result = membersOf(answer.result);
@@ -74,7 +74,7 @@ function read(answer: Members): Partial<Answered> & { readonly message: string }
 export interface RestOptions {
   readonly name?: string;
   readonly path?: '/v1/seal/invoke' | '/v1/invoke';
-  /** The payload as a JSON object; then its RFC 8785 form is what is signed. Default: base64 of the bytes. */
+  /** The payload as a JSON object, with its RFC 8785 form signed. Default: base64 of the bytes. */
   readonly asObject?: boolean;
 }
 

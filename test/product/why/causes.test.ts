@@ -36,7 +36,7 @@ const container = (command: readonly string[], more: object = {}) => ({
   ...more,
 });
 
-/** Causes on one node, each planted alone and three deep. */
+/** Causes on one node, each for a single run and three runs deep. */
 const CAUSES: readonly Cause[] = [
   {
     name: 'no-node-with-a-tag',
@@ -195,7 +195,7 @@ const CONTAINER_CAUSES: readonly Cause[] = [
   },
 ];
 
-/** Planted last: it holds back every call of a model that begins after it. */
+/** Planted last: it blocks every model call that begins after it. */
 const RATE_LIMIT: Cause = {
   name: 'a-rate-limit',
   agent: says('limited'),
@@ -204,14 +204,14 @@ const RATE_LIMIT: Cause = {
   nest: 'children',
 };
 
-describe('why a run waits: causes on one node, alone and three deep', () => {
+describe('why a run waits: causes on one node, for a single run and three runs deep', () => {
   let podman: TestPodman | null = null;
   const models = new ModelServer();
   let node: ProductNode;
   const alone = new Map<Cause, Planted>();
   const nested = new Map<Cause, Planted>();
   const causes = [...CAUSES, ...(NEEDS_PODMAN.skip === undefined ? CONTAINER_CAUSES : [])];
-  /** Those that are planted three deep, too: the first always, of the others some. */
+  /** The causes that are also planted three runs deep: always the first, and some of the others. */
   const deep = new Set([...causes.slice(0, 1), ...someOf(causes, 6)]);
 
   before(async () => {

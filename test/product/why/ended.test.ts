@@ -40,7 +40,7 @@ const ROWS: readonly (readonly [string, object, readonly string[], RegExp])[] = 
   ],
 ];
 
-describe('why a run ended so', () => {
+describe('why a run ended', () => {
   let node: ProductNode;
   before(async () => {
     node = await ProductNode.start();

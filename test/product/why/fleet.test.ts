@@ -19,7 +19,7 @@ const Cluster = z.looseObject({ node: z.looseObject({ node_id: z.string() }) });
 
 const Approvals = z.looseObject({ pending_requests: z.array(z.object({ id: z.string(), execution_id: z.string() })) });
 
-/** Runs that are planted until one of them is on the node that the test freezes. */
+/** Number of runs that are planted until one of them is on the node that the test freezes. */
 const MOST_PLANTED = 24;
 
 describe('why a run waits: two nodes on one Redis', { skip }, () => {
@@ -38,7 +38,7 @@ describe('why a run waits: two nodes on one Redis', { skip }, () => {
     one = await ProductNode.start({ spec });
     other = await ProductNode.start({ spec: { ...spec, node: { tags: ['gpu'] }, cluster: { role: 'worker' } } });
     otherId = Cluster.parse((await other.call('GET', '/v1/cluster/status')).body).node.node_id;
-    // Each serves about half of the actors from now on.
+    // From now on each node serves about half of the actors.
     await waitUntil('the second node to serve actors', async () => {
       const { text } = await other.call('GET', '/v1/cluster/status');
       return /"partitions":\{[^}]*"default":[3-9]/.test(text);
@@ -52,13 +52,13 @@ describe('why a run waits: two nodes on one Redis', { skip }, () => {
     await mongo.stop();
   });
 
-  /** Alone and three deep. */
+  /** For a single run and three runs deep. */
   async function explained(cause: Cause): Promise<void> {
     await assertExplained(one, await plantAlone(one, cause), cause);
     assert.ok(runsIn(await assertExplained(one, await plantNested(one, cause), cause)).length >= 3);
   }
 
-  test('a node of another version that cannot be read is the last cause', async () => {
+  test('a node of another version whose record cannot be read is the last cause', async () => {
     const client = new Redis(redis.url);
     const [members = ''] = await client.keys('*:members');
     const until = Date.now() + 600_000;
@@ -116,14 +116,14 @@ describe('why a run waits: two nodes on one Redis', { skip }, () => {
     (name: string): Promise<Planted> =>
       plantAlone(one, { name, state: { ...state }, last: { kind: '' }, sentence: /x/ });
 
-  /** Whether the run that waits for an approval is served by the other node. */
+  /** Whether the run that waits for an approval is on the other node. */
   async function servedByOther({ chain }: Why): Promise<boolean> {
     const innermost = chain.findLast(({ kind }) => kind === 'workflow' || kind === 'child');
     const { text } = await one.call('GET', `/v1/actors/workflow/${innermost?.id}`);
     return text.includes(`"node":"${otherId}"`);
   }
 
-  test('a frozen node is the last cause: messages that it does not handle, then effects that it had begun', async () => {
+  test('a frozen node is the last cause: for messages that it does not handle, then for effects that it had begun', async () => {
     const gate = { kind: 'Human', prompt: 'Go on?' };
     const command = { kind: 'System', command: 'sleep 600' };
     const runsThere = ({ chain }: Why): boolean => chain.at(-1)?.node === otherId;
@@ -156,7 +156,7 @@ describe('why a run waits: two nodes on one Redis', { skip }, () => {
             last: { kind: 'mailbox', id: /workflow\//, node: otherId, oldest_at: /20/ },
             sentence: /its answer|messages? in its mailbox, the oldest since .+ UTC, which node \S+ has not handled\.$/,
           },
-          // A tool call is an actor too, maybe on the frozen node.
+          // A tool call is an actor too, which may be on the frozen node.
           [],
         );
       }

@@ -17,7 +17,7 @@ const TARGET: Cause = {
     /for its model, attempt 1 on node \S+: Provider "silent", .* already has the maximum of calls from this node; this one waits for its turn\.$/,
 };
 
-/** A command behind an approval: the test says when it is asked for. */
+/** A command after an approval: the test decides when it begins. */
 const PLACE: Cause = {
   name: 'a-place',
   state: { kind: 'Human', prompt: 'Begin?', transitions: [{ condition: 'always', target: 'RUN' }] },

@@ -17,7 +17,7 @@ export interface Planted {
   readonly id: string;
 }
 
-/** What the last link is expected to be: patterns for texts, other values as they are. */
+/** The expected last link: patterns for texts, other values as they are. */
 export type LastLink = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 export interface Cause {
@@ -25,11 +25,11 @@ export interface Cause {
   /** An agent that waits, or the state of a workflow that waits. */
   readonly agent?: Readonly<Record<string, unknown>>;
   readonly state?: Readonly<Record<string, unknown>>;
-  /** Of the workflow with that state. */
+  /** Annotations of the workflow with that state. */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly last: LastLink;
   readonly sentence: RegExp;
-  /** It names an agent or workflow of another cause, which is deployed before. */
+  /** Agent or workflow of another cause that it names, which is deployed before. */
   readonly namesOthers?: true;
   /** How the waiting agent is nested three deep: as the judge of a child, or as the child of a child. */
   readonly nest?: 'judge' | 'children';
@@ -56,7 +56,7 @@ const iterative = (judge: string) => ({
   execution: { mode: 'iterative', max_iterations: 3, validation: [{ type: 'semantic', judge_agent: judge }] },
 });
 
-/** Deploys what waits for a cause, and starts it alone. */
+/** Deploys a run that waits for a cause, and starts it as a single run. */
 export async function plantAlone(node: ProductNode, { name, agent, state, annotations }: Cause): Promise<Planted> {
   if (agent !== undefined) {
     return { kind: 'agent', id: await node.run(await node.deploy(agentYaml(name, agent)), 'x') };
@@ -65,7 +65,7 @@ export async function plantAlone(node: ProductNode, { name, agent, state, annota
 }
 
 /**
- * Starts what waits for a deployed cause three runs deep: a workflow with a child whose judge waits, or a workflow with a
+ * Starts a deployed run that waits, three runs deep: a workflow with a child whose judge waits, or a workflow with a
  * child with a child that waits.
  */
 export async function plantNested(node: ProductNode, { name, agent, nest = 'judge' }: Cause): Promise<Planted> {
@@ -89,7 +89,7 @@ async function deployWorkflow(node: ProductNode, body: string): Promise<void> {
 const pathOf = ({ kind, id }: Planted): string =>
   `/v1/${kind === 'agent' ? 'executions' : 'workflows/executions'}/${id}/why`;
 
-/** A run is explained within this time. */
+/** Limit for the explanation of a run. */
 const WITHIN_MS = 1_000;
 const MORE_TRIES = 10;
 
@@ -139,7 +139,7 @@ export async function assertExplained(
     throw new Error(`${name}: ${JSON.stringify(seen, null, 1)}`, { cause: thrown });
   });
   let quickest = found.ms;
-  // Beside other work one answer may take long; an explanation that is slow in itself is slow each time.
+  // Beside other work one answer may take long; an explanation that is always slow is slow each time.
   for (let more = 0; more < MORE_TRIES && (more === 0 || quickest >= WITHIN_MS); more += 1)
     quickest = Math.min(quickest, (await overRest(node, planted)).ms);
   assert.ok(quickest < WITHIN_MS, `${name}: explained in ${quickest} ms`);
@@ -147,7 +147,7 @@ export async function assertExplained(
   assert.equal(found.waiting, true);
   await Promise.all(
     views.map(async (view) => {
-      // On a busy machine an explanation that reads for too long names the store instead.
+      // On a busy machine an explanation whose reads take too long names the store instead.
       const named = await waitUntil(`${name} to be the last cause over the ${view}`, async () => {
         const answer = await (view === 'tool' ? overTool(node, planted) : overCli(node, planted));
         return isLast(answer, last) && answer;

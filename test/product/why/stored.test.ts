@@ -54,7 +54,7 @@ async function changeRecords(data: string, change: (address: string, record: z.o
   }
 }
 
-describe('why a run waits: what the files of a node say', () => {
+describe('why a run waits: causes in the files of a node', () => {
   let node: ProductNode;
   const planted = new Map<Cause, readonly [alone: Planted, nested: Planted]>();
 
