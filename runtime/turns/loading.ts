@@ -1,5 +1,5 @@
 import type { ActorStore } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, type Partition, tenantOf } from '../address.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { WaitBudget } from '../kit/waits.ts';
@@ -46,9 +46,9 @@ export interface Loaded {
 const NONE: ReadonlySet<Address> = new Set();
 
 /**
- * Loads the actors of a batch by address, each from its partition. An error stands for one that cannot be read. The
- * archive is not asked for actors in `isNew`: each start would wait for it, although the archive cannot know an id that
- * was just created.
+ * Loads the actors of a batch by address, each from its partition. An error stands for one that cannot be read. Actors in
+ * `isNew` are looked for nowhere: neither store nor archive can know an id that was just created, and the store may be busy
+ * with the commit before this batch.
  *
  * With `patience`, actors that archive or blobs do not return in time, or cannot return now, are reported as late.
  */
@@ -67,7 +67,11 @@ export async function loadActivations(
     const cached = cache.get(address);
     // An actor that was cached in another partition was placed there, or is another actor with the same address.
     if (cached?.partition === partition) activations.set(address, cached);
-    else missing.push({ address, partition, term: cache.termOf(partition), definition });
+    else {
+      const self = { address, partition, term: cache.termOf(partition), definition };
+      if (isNew.has(address)) activations.set(address, newActor(self));
+      else missing.push(self);
+    }
   }
   if (missing.length === 0) return { activations, late: NONE };
   // In parallel: actors that are not in the store are read from the archive, and each of these reads may be slow.
@@ -79,8 +83,8 @@ export async function loadActivations(
       );
       const loads = some.map(async (self, index) => {
         const { address, definition } = self;
-        const mayHaveEnded = isArchived(definition) && !isNew.has(address);
-        activations.set(address, await activate(parts, self, texts[index] ?? null, mayHaveEnded).catch(unreadable));
+        const activation = activate(parts, self, texts[index] ?? null, isArchived(definition));
+        activations.set(address, await activation.catch(unreadable));
       });
       await (patience === null ? Promise.all(loads) : patience.for(loads));
     }),
@@ -89,28 +93,38 @@ export async function loadActivations(
   return { activations, late };
 }
 
-async function activate(
-  parts: LoadingParts,
-  self: Pick<Activation, 'address' | 'partition' | 'term' | 'definition'>,
-  stored: string | null,
-  mayHaveEnded: boolean,
-): Promise<Activation> {
-  const { payloads, archive } = parts;
+type Self = Pick<Activation, 'address' | 'partition' | 'term' | 'definition'>;
+
+/** An actor before its first message. */
+function newActor(self: Self): Activation | SvcError {
   const { address, definition } = self;
   const [, tenant = '', id = ''] = address.split('/');
+  try {
+    const record = initialRecord(definition, { address, tenant, id });
+    return { ...self, tenant, record, text: null, owned: false, size: 0 };
+  } catch (thrown) {
+    return unreadable(thrown);
+  }
+}
+
+async function activate(
+  parts: LoadingParts,
+  self: Self,
+  stored: string | null,
+  mayHaveEnded: boolean,
+): Promise<Activation | SvcError> {
+  const { payloads, archive } = parts;
+  const { address, definition } = self;
   // An actor that has ended stays in the archive: a late message finds its final state, not an empty new actor.
   const text = stored ?? (mayHaveEnded ? await archive.loadRecord(address) : null);
-  if (text === null) {
-    const record = initialRecord(definition, { address, tenant, id });
-    return { ...self, tenant, record, text, owned: false, size: 0 };
-  }
+  if (text === null) return newActor(self);
   const plain = await payloads.unpack(text);
   const record = decodeRecord(definition, plain);
   frozen(record.state);
   // The store must not delete what the archive refers to.
   return {
     ...self,
-    tenant,
+    tenant: tenantOf(address),
     record,
     text,
     owned: text === stored && isOwned(text, plain),
