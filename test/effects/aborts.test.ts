@@ -9,7 +9,7 @@ import type { RunnerStore } from '../../runtime/effects/effect-runner-claim.ts';
 import { AwaitPoints } from '../support/await-points.ts';
 import { sample } from '../support/size.ts';
 
-// Before the modules under test: what imports them is imported behind it.
+// Before the modules under test, whose imports are loaded after it.
 const points = AwaitPoints.install(['effects', 'runtime/effects']);
 const { SvcError } = await import('../../runtime/errors.ts');
 const { createCommandRunner } = await import('../../effects/commands/command-runner.ts');
@@ -33,20 +33,20 @@ type Work = (signal: AbortSignal) => Promise<unknown>;
 
 interface Case {
   readonly work: Work;
-  /** What of it is still there, for people; empty when nothing is. */
+  /** What the run left behind, as text; empty when it left nothing. */
   readonly left?: () => Promise<readonly string[]>;
-  /** Fewer awaits mean that the case no longer does what its name says. */
+  /** Minimum number of awaits; with fewer the case no longer does what its name says. */
   readonly atLeast: number;
-  /** Default 1: every await. */
+  /** Tries one in this many awaits; default 1: every await. */
   readonly step?: number;
 }
 
-/** Where a run takes a process of Node.js each, one await in so many is tried. */
+/** Where each run takes a process of Node.js, one in this many awaits is tried. */
 const SAMPLE = sample({ normal: 120, long: 1 });
 
 /**
- * Aborts a run at its first await, the next one at its second, and so on until one ends without having been aborted. What
- * waits at that await goes on last: when all has ended that the abort ends.
+ * Aborts a run at its first await, the next one at its second, and so on until one ends without an abort. The aborted
+ * await itself is continued last: after everything else that the abort ends.
  */
 async function abortAtEvery({ work, left = async () => [], atLeast, step = 1 }: Case): Promise<void> {
   for (let at = 1; ; at += step) {
@@ -86,14 +86,14 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
   });
   const runsIn = (workspaces: string) => (): Promise<readonly string[]> => recorded(workspaces);
 
-  test('of a program', async () => {
+  test('an abort at any await of a program', async () => {
     const path = await programs.script('#!/bin/sh\necho hello\nsleep 0.01\n');
     const mounts = [{ volume_id: await bench.volume(), mount_path: '/workspace/data' }];
     const work: Work = (signal) => programs.run({ path, mounts, env: { KEY: 'secret:KEY' } }, { signal });
     await abortAtEvery({ work, left: runsIn(programs.workspaces), atLeast: 50 });
   });
 
-  test('of a shell command', async () => {
+  test('an abort at any await of a shell command', async () => {
     const runner = createCommandRunner(host);
     const workspace = { volume_id: await bench.volume(), implicit: false };
     const asked = { tenant: 'acme', command: 'echo hello; sleep 0.01', env: {}, workdir: '/workspace', workspace };
@@ -101,7 +101,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     await abortAtEvery({ work, left: runsIn(host.workspaces), atLeast: 30 });
   });
 
-  test('of a command of a tool', async () => {
+  test('an abort at any await of a command of a tool', async () => {
     const commands = createToolCommands({ ...host, engine: null });
     const asked = { tenant: 'acme', command: 'sleep', args: ['0.01'], mounts: [], env_denylist: [] };
     const work: Work = (signal) =>
@@ -109,7 +109,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     await abortAtEvery({ work, left: runsIn(host.workspaces), atLeast: 30 });
   });
 
-  test('of the volumes of a workflow', async () => {
+  test('an abort at any await of the volumes of a workflow', async () => {
     const effect = createPrepareEffect(bench.volumes);
     const work: Work = (signal) => {
       const storage = { storage_class: 'ephemeral' as const };
@@ -120,7 +120,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     await abortAtEvery({ work, atLeast: 5 });
   });
 
-  test('of a search in a volume', async () => {
+  test('an abort at any await of a search in a volume', async () => {
     const id = await bench.volume();
     const { files } = bench.volumes;
     await files.write('acme', id, '/a/b.txt', Buffer.from('match\n'));
@@ -128,7 +128,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     await abortAtEvery({ work, atLeast: 2 });
   });
 
-  test('of a model call, streamed', async () => {
+  test('an abort at any await of a streamed model call', async () => {
     const server = await startModelServer();
     const providers = [providerAt(server, 'openai-compatible')];
     try {
@@ -138,7 +138,7 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     }
   });
 
-  test('of a page', async () => {
+  test('an abort at any await of a page', async () => {
     await using server = await serve((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' });
       response.end('<!doctype html><html><body><p>words of a page</p></body></html>');
@@ -154,13 +154,13 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
     }
   });
 
-  test('of a call of an MCP server', async () => {
+  test('an abort at any await of a call of an MCP server', async () => {
     await using mcp = await mcpUnderTest([ours('wild')]);
     await mcp.until('wild', 'ready');
     await abortAtEvery({ work: (signal) => mcp.call('wild.echo', {}, { signal }), atLeast: 2 });
   });
 
-  test('of the start of an MCP server, which is stopped', async () => {
+  test('an abort at any await of the start of an MCP server, which is stopped', async () => {
     const work: Work = async (signal) => {
       const mcp = await mcpUnderTest([ours('wild')]);
       const stopped = new Promise<void>((resolve) => {
@@ -174,11 +174,11 @@ describe('an abort at any await leaves the node up and nothing behind', { timeou
   });
 });
 
-describe('whatever stops an effect, at any await of its runner, the node stays up', { timeout: 300_000 }, () => {
+describe('an effect is stopped at any await of its runner: the node stays up', { timeout: 300_000 }, () => {
   const TIMEOUT_MS = 77_777;
   const quick = { claimTtlMs: 120, renewEveryMs: 30, stopGraceMs: 30, abortGraceMs: 2_000 };
 
-  /** What a cause does to an effect that runs; `silenced` calls of the ledger reject from then on. */
+  /** The effect of a cause on a running effect; `silenced` calls of the ledger reject from then on. */
   interface Under {
     readonly ledger: InstanceType<typeof MemoryEffectLedger>;
     readonly runner: InstanceType<typeof EffectRunner>;
@@ -238,7 +238,7 @@ describe('whatever stops an effect, at any await of its runner, the node stays u
             const job = await openEffect(ledger, asked);
             under = {
               ...{ ledger, runner, id: job.id },
-              // The work goes on through the silence; its time is over before the store answers again.
+              // The work continues during the outage; its time is over before the store answers again.
               silence: () => {
                 isSilent = true;
                 systemClock.after(20, () => {
@@ -253,7 +253,7 @@ describe('whatever stops an effect, at any await of its runner, the node stays u
               },
             };
             await queue.enqueue(job);
-            // Disturbed before it began it may never run.
+            // An effect that is stopped before it began may never run.
             await until(() => begun.length > 0 || runner.counts.started > 0, 'its start');
             await until(() => runner.counts.running === 0, 'its end');
             await runner.stop();
@@ -261,7 +261,8 @@ describe('whatever stops an effect, at any await of its runner, the node stays u
           });
           const what = `${cause} at await ${at}, ${result.where}`;
           assert.deepEqual(result.unhandled, [], what);
-          // What a store that stays silent was not told, and work that waits for it without end, is said.
+          // Rejections for results that the silent store did not get, and for work that waits for it without end, are
+          // expected.
           const bugs = faults.filter((fault) => !(fault instanceof SvcError) || fault.row.kind === 'bug');
           assert.deepEqual(cause.includes('silent') ? bugs : faults, [], what);
           assert.ok(result.outcome !== 'hung' && result.outcome.status === 'fulfilled', what);

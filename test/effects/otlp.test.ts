@@ -54,7 +54,7 @@ describe('the export of spans', () => {
       log: { warn: (fields) => void logged.push(fields) },
     });
 
-  test('gives a delivery its sender, effect or caller as parent, and a link to what lies any time before it', async () => {
+  test('gives a delivery its sender, effect or caller as parent, and a link to a cause of any earlier time', async () => {
     const spans = opened();
     const messages: readonly Partial<Message>[] = [
       { id: 'called', parentSpan: SPAN },
@@ -91,7 +91,7 @@ describe('the export of spans', () => {
     assert.ok(receiver.bodies.every((body) => !body.includes('canary')));
   });
 
-  test('keeps no more spans than it may while the receiver hangs, counts and logs the others, and stops in time', async () => {
+  test('keeps no more spans than its limit while the receiver hangs, counts and logs the others, and stops in time', async () => {
     receiver.hangs = true;
     const spans = opened();
     for (let n = 0; n < 3 * MOST; n += 1) spans.delivered(turn({ id: `m${n}` }));
@@ -102,10 +102,10 @@ describe('the export of spans', () => {
     assert.ok(performance.now() - stopping < 4_000, `${performance.now() - stopping} ms`);
     receiver.hangs = false;
     spans.delivered(turn({}));
-    assert.equal(spans.counts.exported, 0, 'nothing is taken after the end');
+    assert.equal(spans.counts.exported, 0, 'no span is accepted after the stop');
   });
 
-  test('logs once how many spans a missing receiver has lost', async () => {
+  test('logs once how many spans were lost without a receiver', async () => {
     const gone = new SpanExport({
       open: async () => ({ export: async () => new Error('connect ECONNREFUSED'), shutdown: async () => {} }),
       mostWaiting: MOST,
@@ -123,7 +123,7 @@ describe('sampling', () => {
   const begun = (samples: boolean, asked = {}) =>
     followsFrom(asked, { newTrace: () => TRACE, samples: () => samples }).traceContext;
 
-  test('a ratio takes its share of the traces, and a larger one those of a smaller one', () => {
+  test('a ratio takes its share of the traces, and a larger ratio includes those of a smaller one', () => {
     const traces = Array.from({ length: 4_000 }, () => systemRandom.hex(16));
     const taken = (ratio: number) => traces.filter((trace) => isSampled(trace, ratio));
     assert.deepEqual([taken(0).length, taken(1).length], [0, traces.length]);
@@ -132,7 +132,7 @@ describe('sampling', () => {
     assert.ok(few.every((trace) => many.has(trace)));
   });
 
-  test('sampling is decided where a trace begins, and kept by calls that go on in one and by callers that decided', () => {
+  test('sampling is decided where a trace begins, and kept by its later calls and for callers that decided', () => {
     assert.deepEqual([begun(true), begun(false)], [undefined, { sampled: false }]);
     assert.equal(begun(false, { trace: TRACE, cause: 'asked' }), undefined);
     assert.deepEqual(begun(true, { trace: TRACE, cause: 'asked', traceContext: { sampled: false } }), {
@@ -177,7 +177,7 @@ describe('trace context of calls to other systems', () => {
       'own',
       [`TRACEPARENT=${variables.TRACEPARENT}`, `TRACESTATE=${variables.TRACESTATE}`],
     ]);
-    assert.equal(commandEnvironment({}, about).TRACEPARENT, undefined, 'outside of effects there is none');
+    assert.equal(commandEnvironment({}, about).TRACEPARENT, undefined, 'outside of effects there is no trace');
   });
 
   test('a call names its own span, which is exported when it has ended, with the code of its error', async () => {

@@ -14,7 +14,7 @@ import { type AgentUnderTest, agentUnderTest, EXECUTION, exec, final, loop, runA
 
 const NODE = join(import.meta.dirname, 'agent-node.ts');
 
-describe('an agent survives its node', NEEDS_PODMAN, () => {
+describe('the container of an agent outlives its node', NEEDS_PODMAN, () => {
   let at: AgentUnderTest;
   before(async () => {
     at = await agentUnderTest();
@@ -32,7 +32,7 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
     const boxesOfB = join(at.setup.podman.directory, 'boxes-b');
     const args = [at.setup.podman.socketPath, documentsAt, boxesOfB, effectId, volume];
     const node = fork(NODE, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-    // Its loop has the result of the command and has not answered.
+    // Its inner loop has the result of the command and has not answered.
     await once(node, 'message');
     const gone = once(node, 'exit');
     node.kill('SIGKILL');
@@ -45,20 +45,20 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
     const made = loop([exec('cat runs', { dispatch_id: 'd-2' }), final('in the end')]);
     const { result, progress } = await runAgent(at.parts(made.gateway, { starts }), {}, { effectId, attempt: 2 });
     assert.deepEqual([result.exit_code, result.stdout, result.stderr], [0, 'in the end', '']);
-    assert.deepEqual(progress, [{ container_id: Id }], 'the same container');
+    assert.deepEqual(progress, [{ container_id: Id }], 'it is the same container');
     assert.deepEqual(
       made.asked.map(({ request }) => [request.dispatch_id, request.exit_code, request.stdout]),
       [
         ['d-1', 0, 'out\n'],
         ['d-2', 0, 'ran\n'],
       ],
-      'the unanswered message came again, the command did not run again',
+      'the unanswered message was sent again, the command did not run again',
     );
     assert.equal(await readFile(join(volume, 'runs'), 'utf8'), 'ran\n');
     assert.deepEqual([...(await readdir(boxesOfB)), ...(await readdir(at.boxes))], []);
 
     const again = await runAgent(at.parts(loop([]).gateway, { starts }), {}, { effectId, attempt: 3 });
-    assert.deepEqual(again.result, result, 'an ended one gives its result again');
+    assert.deepEqual(again.result, result, 'an ended container gives its result again');
     await documents.close();
   });
 
@@ -82,7 +82,7 @@ describe('an agent survives its node', NEEDS_PODMAN, () => {
     const next = loop([final('answered by another')]);
     const { result } = await runAgent(at.parts(next.gateway), {}, { effectId, attempt: 2 });
     assert.equal(result.stdout, 'answered by another');
-    assert.equal(next.asked[0]?.call, first.asked[0]?.call, 'the same question, asked again');
+    assert.equal(next.asked[0]?.call, first.asked[0]?.call, 'the same question is asked again');
   });
 
   test('an agent whose container was removed is in doubt and not run again', async () => {

@@ -64,7 +64,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
       truncated: false,
     });
     assert.equal(asked[2]?.request.stdout, 'kept\n');
-    assert.equal(progress.length, 1, 'its chunks are the loop’s, not its own');
+    assert.equal(progress.length, 1, 'its chunks come from the inner loop');
     assert.match(containerOf(progress), /^[0-9a-f]{64}$/);
     assert.equal(await readFile(join(at.setup.volume(EXECUTION), 'file'), 'utf8'), 'kept\n');
     assert.deepEqual(await readdir(at.boxes), [], 'its exchange is gone');
@@ -87,16 +87,16 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.deepEqual(order, ['container_id', 'generate']);
   });
 
-  test('a bootstrap of its own gets the prompt and streams what it prints', async () => {
+  test('a custom bootstrap gets the prompt and streams what it prints', async () => {
     const own = await at.own('printf "%s|" "$1"; sleep 1.5; echo second; echo bad >&2; exit 4');
     const { result, progress, asked } = await at.run([], { ...own, prompt: 'a  b\n$(c)' });
     assert.deepEqual([result.exit_code, result.stdout, result.stderr], [4, 'a  b\n$(c)|second\n', 'bad\n']);
     assert.equal(textOf(progress), 'a  b\n$(c)|second\n');
-    assert.ok(progress.length >= 3, 'it came in pieces');
+    assert.ok(progress.length >= 3, 'it arrived in pieces');
     assert.deepEqual(asked, []);
   });
 
-  test('a prompt too long for an argument arrives whole, in a file', async () => {
+  test('a prompt too long for an argument is passed completely, in a file', async () => {
     const prompt = 'ü"\n'.repeat(100_000);
     const { asked } = await at.run([final('x')], { prompt });
     assert.equal(asked[0]?.request.prompt, prompt);
@@ -106,7 +106,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.match(result.stderr, /touch/);
   });
 
-  test('secrets are looked up for the tenant and taken out of its output, the token too', async () => {
+  test('secrets are looked up for the tenant and removed from its output, the token too', async () => {
     const made = loop([]);
     const secrets = { resolve: async (tenant: string, name: string) => `${tenant}-${name}-value` };
     const own = await at.own('env | grep -E "^(KEY|TEXT|PLAIN|SVC_)" | sort');
@@ -124,7 +124,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.ok(!JSON.stringify(progress).includes(TOKEN));
   });
 
-  test('memory and time end it, and it says which', async () => {
+  test('an agent over its memory or time limit is ended, and the result names the limit', async () => {
     const big = await at.own('x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo no');
     const limits = { timeout_ms: 30_000, memory_bytes: 32 * 1_048_576 };
     const killed = (await at.run([], { ...big, limits })).result;
@@ -134,7 +134,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.deepEqual([late.timed_out, late.stopped_by, late.stdout], [true, 'timeout', 'began\n']);
   });
 
-  test('a long output is cut where the input says, and says so', async () => {
+  test('a long output is cut at the limit of the input, and the result says so', async () => {
     const own = await at.own('head -c 5000 /dev/zero | tr "\\0" y');
     const { result, progress } = await at.run([], { ...own, limits: { timeout_ms: 30_000, output_bytes: 1_000 } });
     assert.equal(result.stdout, 'y'.repeat(1_000));
@@ -185,7 +185,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     assert.match(result.stderr, /model_failed: the model said no/);
   });
 
-  test('without an engine, and for an unknown runtime, it is refused by name', async () => {
+  test('without an engine, and for an unknown runtime, an agent is refused by name', async () => {
     const { gateway } = loop([]);
     await assert.rejects(runAgent(at.parts(gateway, { engine: null })), {
       code: 'unsupported_isolation',
@@ -197,7 +197,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
     });
   });
 
-  test('a deprecated runtime runs, and what the table says of it reaches the bootstrap', async () => {
+  test('a deprecated runtime runs, and its warning reaches the bootstrap', async () => {
     const own = await at.own('echo "$SVC_TYPESCRIPT_VERSION"');
     const entry = { image: BUSYBOX, deprecated: true, env: { SVC_TYPESCRIPT_VERSION: '5.1' } };
     const parts = {

@@ -3,8 +3,8 @@ import { containersOf } from '../../support/podman-containers.ts';
 import { agentParts, exec, loop, runAgent } from './agent-under-test.ts';
 
 /**
- * A node in its own process, to be killed: SOCKET DOCUMENTS BOXES EFFECT_ID VOLUME. Its loop dispatches one command, reports
- * this, and never answers the result.
+ * A node in a separate process, to be killed: SOCKET DOCUMENTS BOXES EFFECT_ID VOLUME. Its inner loop dispatches one
+ * command, reports it, and never answers the result.
  */
 const [, , socketPath, documentsAt, boxes, effectId, volume] = process.argv;
 if (socketPath === undefined || documentsAt === undefined || boxes === undefined || effectId === undefined)

@@ -35,7 +35,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
   });
   const attack = async (script: string, answers: Script = []) => at.run(answers, await at.own(SEND + script));
 
-  test('cannot use the execution of another agent', async () => {
+  test('a hostile agent cannot use the execution of another agent', async () => {
     const { result, asked } = await attack(`generate e2 | send 1; ${GOOD} 2`, [final('mine')]);
     const [refused = '', answered = ''] = result.stdout.trim().split('\n');
     assert.match(refused, /"error":"forbidden"/);
@@ -43,7 +43,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.equal(asked.length, 1);
   });
 
-  test('cannot change what the node gave it, nor answer itself', async () => {
+  test('a hostile agent cannot change the files of the node, nor answer itself', async () => {
     const { result } = await attack(
       'echo x > /svc/bootstrap.sh; rm -f /svc/bootstrap.sh; echo x > /svc/new; mv /svc/bootstrap.sh /svc/b; ' +
         'echo x > /run/svc/in/1.answer; mkdir /run/svc/else; chmod 777 /run/svc/in; ls /svc /run/svc/in',
@@ -53,7 +53,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.ok(result.stderr.trim().split('\n').length >= 6, result.stderr);
   });
 
-  test('requests that are links, pipes, directories or nonsense are refused, and the next one is answered', async () => {
+  test('a hostile agent’s requests that are links, pipes, directories or invalid are refused, and the next one is answered', async () => {
     const { result, asked } = await attack(
       `cd /run/svc/out; ln -s /etc/shadow 1.request; answer 1; mkfifo 2.request; answer 2; mkdir 3.request; answer 3
        echo nonsense | send 4; printf '{"type":"generate"}' | send 5; printf '{' | send 6; ${GOOD} 7`,
@@ -65,7 +65,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.doesNotMatch(result.stdout, /root:/);
   });
 
-  test('under read_only writes to /tmp, and neither into its workspace nor anywhere else of its container', async () => {
+  test('under read_only an agent writes to /tmp, and neither into its workspace nor anywhere else of its container', async () => {
     const tries = ['/workspace/x', '/x', '/etc/x', '/svc/x', '/run/svc/in/x', '/tmp/x'];
     const script = `for path in ${tries.join(' ')}; do (echo x > $path) 2>/dev/null && echo "$path"; done; :`;
     const written = async (more: object) => {
@@ -73,7 +73,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
       return (await at.run([], { ...own, ...more })).result.stdout.trim().split('\n');
     };
     assert.deepEqual(await written({ read_only: true }), ['/tmp/x']);
-    assert.ok((await written({})).includes('/workspace/x'), 'without it, it may');
+    assert.ok((await written({})).includes('/workspace/x'), 'without read_only it may');
   });
 
   test('under read_only the node’s bootstrap still sends requests and runs commands', async () => {
@@ -116,7 +116,7 @@ describe('a hostile agent', NEEDS_PODMAN, () => {
     assert.match(result.stderr, /chown.*not permitted/);
   });
 
-  test('the network of the node is for those whose manifest allows all of it', async () => {
+  test('only a manifest that allows the whole network gets the network of the node', async () => {
     for (const network of ['none', 'open'] as const) {
       const effectId = randomUUID();
       const parts = { ...at.parts(loop([]).gateway), network: 'host' };

@@ -45,7 +45,7 @@ export const exec = (script: string, more: Partial<Extract<Answer, { type: 'disp
   ...more,
 });
 
-/** A loop in memory: answers by the script, and records its requests. */
+/** An inner loop in memory: answers by the script, and records its requests. */
 export function loop(script: Script) {
   const asked: { readonly call: string; readonly request: Readonly<Record<string, unknown>> }[] = [];
   const answer = async (call: string, request: object, signal: AbortSignal | undefined): Promise<Answer> => {
@@ -105,13 +105,13 @@ export interface AgentUnderTest extends AsyncDisposable {
   readonly setup: PodmanUnderTest;
   readonly boxes: string;
   parts(gateway: DispatchApi, more?: Partial<ContainerParts>): AgentContainerParts;
-  /** Runs an agent in front of a script; answers what the loop was asked too. */
+  /** Runs an agent with a scripted inner loop; also returns the requests to the loop. */
   run(
     script: Script,
     asked?: Asked,
     told?: Told,
   ): Promise<Awaited<ReturnType<typeof runAgent>> & ReturnType<typeof loop>>;
-  /** A bootstrap of the agent's own, in a volume; answers what a run needs to use it. */
+  /** A custom bootstrap in a volume; returns what a run needs to use it. */
   own(script: string): Promise<Asked>;
 }
 

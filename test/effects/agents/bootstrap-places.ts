@@ -21,7 +21,7 @@ const found = (name: string): string | undefined =>
     .find((path) => existsSync(path));
 
 const missing = ['dash', 'busybox', 'curl', 'python3'].filter((program) => found(program) === undefined);
-/** Without these programs the tests are skipped, and say so; under `CI` they run and fail. */
+/** Without these programs the tests are skipped with a message; under `CI` they run and fail. */
 export const NEEDS_SHELLS: { readonly skip?: string } =
   missing.length === 0 || process.env.CI !== undefined
     ? {}
@@ -30,7 +30,7 @@ export const NEEDS_SHELLS: { readonly skip?: string } =
       };
 if (NEEDS_SHELLS.skip !== undefined) console.error(NEEDS_SHELLS.skip);
 
-/** A shell, and the programs beside it. */
+/** A shell, and the programs in its PATH. */
 export interface Place {
   readonly shell: readonly string[];
   readonly path: string;
@@ -38,7 +38,7 @@ export interface Place {
 
 const USUAL = ['sh', 'cat', 'cp', 'mv', 'rm', 'mkdir', 'mkfifo', 'chmod', 'wc', 'tr', 'tail', 'sleep', 'setsid'];
 
-/** Programs of a usual Linux with one way to speak HTTP; or a busybox and nothing else. */
+/** Programs of a usual Linux with one HTTP client; or only a busybox. */
 export async function places(directory: string) {
   const busybox = join(directory, 'busybox');
   await mkdir(busybox, { recursive: true });
@@ -86,7 +86,7 @@ export const final = (content: string): GatewayAnswer => ({
   conversation: [],
 });
 
-/** An inner loop that gives one answer after the other; errors are thrown. */
+/** An inner loop that returns one answer after the other; errors are thrown. */
 export class ScriptedLoop implements DispatchApi {
   readonly asked: GenerateRequest[] = [];
   readonly results: DispatchResult[] = [];
@@ -113,10 +113,10 @@ export class ScriptedLoop implements DispatchApi {
   }
 }
 
-/** As long as a real one. */
+/** As long as a real token. */
 export const TOKEN = `${'header'.repeat(20)}.${'claims'.repeat(50)}.${'signature-_'.repeat(30)}`;
 
-/** The real internal address in front of a loop, on a free port. */
+/** The real internal address with a scripted inner loop, on a free port. */
 export async function gateway(loop: DispatchApi, { port = 0 }: { port?: number } = {}) {
   const logged: string[] = [];
   const app = createInternalServer({

@@ -8,7 +8,7 @@ import { type GatewayAnswer, gatewayRequestOf } from '../../../usecases/gateway.
 import { readShellRequest, shellAnswer, shellProblem } from '../../../usecases/gateway-shell.ts';
 import { AGENT, dispatch, EXECUTION, final, NEEDS_SHELLS, privateDirectory } from './bootstrap-places.ts';
 
-/** What shells make something of. */
+/** Texts with a special meaning in shells. */
 const SPICE = ["'", '"', '\\', '$', '`', '\n', '\r', '\t', ' ', '$(id)', '`id`', '!', '*', '~', '#', '&', '|'];
 const spiced = fc
   .array(
@@ -19,7 +19,7 @@ const spiced = fc
   )
   .map((parts) => parts.join('').replaceAll('\0', '').toWellFormed());
 
-/** Sources an answer and prints what it set, each value ended by NUL. */
+/** Sources an answer and prints the variables, each value ended by NUL. */
 const SHOW = `. "$1"
 printf '%s\\0' "$svc_type" "$svc_dispatch_id" "$svc_cwd" "$svc_env_1" "$@"`;
 
@@ -35,7 +35,7 @@ describe('answers that a shell sources', NEEDS_SHELLS, () => {
   for (const shell of [['dash'], ['busybox', 'sh']]) {
     const resolved = shell.map((word, index) => (index === 0 ? `/usr/bin/${word}` : word));
 
-    test(`hold any text as it is, and run nothing (${shell.join(' ')})`, async () => {
+    test(`answers that a shell sources hold any text as it is, and run nothing (${shell.join(' ')})`, async () => {
       await using place = await privateDirectory();
       const file = join(place.path, 'answer');
       const property = fc.property(
@@ -53,7 +53,7 @@ describe('answers that a shell sources', NEEDS_SHELLS, () => {
       fc.assert(property, { numRuns: 150 });
     });
 
-    test(`hold any content byte for byte (${shell.join(' ')})`, async () => {
+    test(`answers that a shell sources hold any content byte for byte (${shell.join(' ')})`, async () => {
       await using place = await privateDirectory();
       const file = join(place.path, 'answer');
       const property = fc.property(spiced, (content) => {
@@ -66,7 +66,7 @@ describe('answers that a shell sources', NEEDS_SHELLS, () => {
       fc.assert(property, { numRuns: 60 });
     });
 
-    test(`hold any error text (${shell.join(' ')})`, async () => {
+    test(`answers that a shell sources hold any error text (${shell.join(' ')})`, async () => {
       await using place = await privateDirectory();
       const file = join(place.path, 'answer');
       const property = fc.property(spiced, (message) => {
@@ -77,7 +77,7 @@ describe('answers that a shell sources', NEEDS_SHELLS, () => {
     });
   }
 
-  test('NUL and odd names of variables are refused before a shell sees them', () => {
+  test('NUL and invalid names of variables are refused before a shell reads them', () => {
     const refused: readonly GatewayAnswer[] = [
       dispatch('a\0b'),
       dispatch('a', ['x\0']),
@@ -92,7 +92,7 @@ describe('answers that a shell sources', NEEDS_SHELLS, () => {
 });
 
 describe('requests that a shell writes', () => {
-  test('are read back as they were written, whatever the texts hold', () => {
+  test('requests that a shell writes are read back as they were written, whatever texts they contain', () => {
     const property = fc.property(fc.uint8Array({ maxLength: 300 }), spiced, (bytes, stderr) => {
       const head = `dispatch_result\nexecution_id ${EXECUTION}\ndispatch_id d 1\nexit_code -1\nduration_ms 5\ntruncated true`;
       const counts = `stdout_bytes ${bytes.length}\nstderr_bytes ${Buffer.byteLength(stderr)}`;
@@ -106,7 +106,7 @@ describe('requests that a shell writes', () => {
     fc.assert(property, { numRuns: 300 });
   });
 
-  test('that are broken are refused, naming what is wrong', () => {
+  test('broken requests of a shell are refused, and the error names the fault', () => {
     const prompt = `execution_id ${EXECUTION}\nagent_id ${AGENT}\niteration_number 1`;
     const rows: readonly (readonly [string, RegExp])[] = [
       ['', /empty line/],
@@ -133,7 +133,7 @@ describe('requests that a shell writes', () => {
     assert.throws(() => readShellRequest(Buffer.from('generate\nprompt_bytes 1\n\n\xff', 'latin1')), /UTF-8/);
   });
 
-  test('random bytes never get further than a refusal', () => {
+  test('random bytes as a request are always refused', () => {
     const start = fc.constantFrom('', 'generate\n', 'dispatch_result\nstdout_bytes 3\nstderr_bytes 0\n', '{');
     const property = fc.property(start, fc.uint8Array({ maxLength: 200 }), (first, bytes) => {
       try {

@@ -96,7 +96,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       return loop.results;
     };
 
-    test(`keeps the tail of a long output, half of the bound for each stream, and a short output whole (${shell})`, async () => {
+    test(`keeps the tail of a long output, half of the limit for each stream, and a short output completely (${shell})`, async () => {
       const flood = 'yes aaaaaaa | head -c 3000000; printf END; yes bbbbbbb | head -c 3000000 >&2; printf FIN >&2';
       const [result] = await results(dispatch('sh', ['-c', flood], { max_output_bytes: 1_000 }));
       assert.equal(result?.truncated, true);
@@ -112,7 +112,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       const stubborn = `trap "" TERM; (sleep 6; echo alive >${place.path}/child) & sleep 30`;
       const [result] = await results(
         dispatch('sh', ['-c', `echo before; ${stubborn}`], { timeout_secs: 3 }),
-        // Until after the child would have written, had it lived.
+        // Until after the child would have written if it were still alive.
         dispatch('sleep', ['6']),
       );
       assert.equal(result?.exit_code, -1);
@@ -156,7 +156,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
       assert.ok(!loop.results[0]?.stdout.includes(TOKEN));
     });
 
-    test(`ends with 1 and says why when the gateway refuses (${shell})`, async () => {
+    test(`exits with 1 and prints the reason when the gateway refuses (${shell})`, async () => {
       for (const refusal of [
         new SvcError('model_failed', "the provider's answer: nonsense"),
         new SvcError('rate_limited', 'too many model calls'),
@@ -169,7 +169,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
         assert.equal(ended.code, 1);
         assert.match(ended.stderr, /gateway error/);
         assert.equal(ended.stdout.length, 0);
-        // Not every wget shows the body of an error.
+        // Not every wget prints the body of an error.
         if (shell === 'curl') assert.ok(ended.stderr.includes(refusal.message), ended.stderr);
         assert.equal(loop.asked.length, 1);
       }
@@ -194,7 +194,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
     });
   }
 
-  test('retries when the gateway answers that it is unavailable for the moment', async () => {
+  test('retries when the gateway answers that it is temporarily unavailable', async () => {
     const loop = new ScriptedLoop([new SvcError('unavailable', 'moving'), final('at last')]);
     const ended = await throughFiles(shells.busybox, loop, 'go');
     assert.deepEqual([ended.code, ended.stdout.toString(), loop.asked.length], [0, 'at last', 2]);
@@ -213,7 +213,7 @@ describe('the bootstrap in POSIX shell', NEEDS_SHELLS, () => {
     assert.deepEqual(await readdir(place.path), []);
   });
 
-  test('gives up with 1 when no answer comes for long', async () => {
+  test('gives up with exit code 1 when no answer comes for long', async () => {
     const ended = await bootstrap(shells.curl, 'go', {
       SVC_ORCHESTRATOR_URL: 'http://127.0.0.1:1/x/t',
       SVC_MAILBOX: '/nowhere',

@@ -19,7 +19,7 @@ const generate = (prompt: string): Record<string, unknown> => ({
   prompt,
 });
 
-/** An exchange and, on request, its relay; the test plays the container. */
+/** An exchange and, on request, its relay; the test takes the part of the container. */
 async function setup(answer: (request: GatewayRequest) => GatewayAnswer | Promise<GatewayAnswer>) {
   const exchange = await privateDirectory();
   await prepareExchange(exchange.path);
@@ -29,7 +29,7 @@ async function setup(answer: (request: GatewayRequest) => GatewayAnswer | Promis
     handled.push(request);
     return answer(request);
   };
-  /** Ends with `stop`; what it ended with is its outcome. */
+  /** Ends with `stop`; its result or error is its outcome. */
   const relay = (more: Partial<ExchangeParts> = {}) => {
     const ending = new AbortController();
     const outcome = startExchange({ directory: exchange.path, handle, signal: ending.signal, ...more }).then(
@@ -60,7 +60,7 @@ async function setup(answer: (request: GatewayRequest) => GatewayAnswer | Promis
 }
 
 describe('the file exchange of a container', () => {
-  test('answers requests one after the other, in the form each came in', async () => {
+  test('answers requests one after the other, each in the form of the request', async () => {
     await using exchange = await setup((request) =>
       request.type === 'generate' ? dispatch('git', ['status']) : final(`${request.stdout}!`),
     );
@@ -77,7 +77,7 @@ describe('the file exchange of a container', () => {
     );
   });
 
-  test('answers an error as one, says nothing of a bug, and goes on', async () => {
+  test('answers an error as an error, shows nothing of a bug, and continues', async () => {
     await using exchange = await setup((request) => {
       if (request.type === 'generate' && request.prompt === 'bug') throw new Error('password is swordfish');
       throw new SvcError('unavailable', 'moving', { retryAfterMs: 2_500 });
@@ -114,7 +114,7 @@ describe('the file exchange of a container', () => {
     assert.equal((await exchange.json(1)).content, 'one');
     await exchange.send(2, JSON.stringify(generate('two')));
     await waitUntil('the second request is being handled', () => exchange.handled.length === 2);
-    // The first relay is as good as dead: it never comes back from there.
+    // The first relay never continues from there, as if it were dead.
     const second = exchange.relay();
     assert.equal((await exchange.json(2)).content, 'two');
     await exchange.send(3, JSON.stringify(generate('three')));
@@ -141,7 +141,7 @@ describe('the file exchange of a container', () => {
     await relay.stop();
   });
 
-  test('keeps one exchange at most, however many requests the agent sends', async () => {
+  test('keeps at most one exchange, however many requests the agent sends', async () => {
     await using exchange = await setup(() => final('y'));
     const relay = exchange.relay({ maxRequests: 20 });
     for (let number = 1; number <= 20; number += 1) {
@@ -159,7 +159,7 @@ describe('the file exchange of a container', () => {
 describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TESTED: needs Linux' }, () => {
   const SECRET = 'the node alone may read this';
 
-  test('gets no data through links, pipes, sockets, devices, directories and huge files', async () => {
+  test('a hostile container gets no data through links, pipes, sockets, devices, directories and huge files', async () => {
     await using elsewhere = await privateDirectory();
     await using exchange = await setup(() => final('taken'));
     const secret = join(elsewhere.path, 'secret');
@@ -193,7 +193,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
       async (path) => {
         const server = createServer();
         await new Promise<void>((resolve) => server.listen(path, resolve));
-        // Closing removes the file: it must be met first.
+        // Closing removes the file, so it must be read first.
         await exchange.answerOf(19);
         await new Promise((resolve) => server.close(resolve));
       },
@@ -216,20 +216,20 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     assert.equal(await readFile(secret, 'utf8'), JSON.stringify(generate(SECRET)));
   });
 
-  test('cannot make the node write elsewhere, even where it may change the whole exchange', async () => {
+  test('a hostile container cannot make the node write elsewhere, even where it may change the whole exchange', async () => {
     await using elsewhere = await privateDirectory();
     await using exchange = await setup(() => final('mine'));
     const relay = exchange.relay();
     await exchange.send(1, JSON.stringify(generate('x')));
     await exchange.answerOf(1);
-    // The answers' directory is swapped for a link while the relay runs.
+    // The directory of answers is replaced by a link while the relay runs.
     await rename(join(exchange.path, 'in'), join(exchange.path, 'in.old'));
     await symlink(elsewhere.path, join(exchange.path, 'in'));
     await exchange.send(2, JSON.stringify(generate('x')));
     await waitUntil('the answer is in the directory that it was', async () =>
       (await readdir(join(exchange.path, 'in.old'))).includes('2.answer'),
     );
-    // And an answer's name is taken by a link beforehand.
+    // And the name of an answer is a link beforehand.
     const victim = join(elsewhere.path, 'victim');
     await writeFile(victim, 'untouched');
     await symlink(victim, join(exchange.path, 'in.old', '3.answer'));
@@ -240,12 +240,12 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     assert.equal(await relay.stop(), 'ended');
     assert.deepEqual(await readdir(elsewhere.path), ['victim']);
     assert.equal(await readFile(victim, 'utf8'), 'untouched');
-    // A relay that starts on an exchange like that refuses it.
+    // A relay that starts on such an exchange refuses it.
     const outcome = await exchange.relay().outcome;
     assert.ok(outcome instanceof SvcError && outcome.code === 'failed_precondition');
   });
 
-  test('swapping a request for a link while it is read reveals no data', async () => {
+  test('a request that is replaced by a link while it is read reveals no data', async () => {
     await using elsewhere = await privateDirectory();
     await using exchange = await setup((request) => final(request.type === 'generate' ? request.prompt : ''));
     const secret = join(elsewhere.path, 'secret');
@@ -265,7 +265,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     assert.equal(await relay.stop(), 'ended');
   });
 
-  test('that floods its directory with files is still served, and the node stays awake', async () => {
+  test('a hostile container that floods its directory with files is still served, and the node stays responsive', async () => {
     await using exchange = await setup(() => final('served'));
     const flood = 'i=0; while [ $i -lt 4000 ]; do : >"f$i"; i=$((i + 1)); done';
     execFileSync('sh', ['-c', flood], { cwd: exchange.out });
@@ -279,7 +279,7 @@ describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TES
     await relay.stop();
   });
 
-  test('that fills the disk of its node, with bytes or with files, is ended', async () => {
+  test('a hostile container that fills the disk of its node, with bytes or with files, is ended', async () => {
     const quota = { bytes: 1024 * 1024, entries: 50, everyMs: 20 };
     const fill = 'mkdir -p a/b; head -c 2097152 /dev/zero > a/b/big';
     for (const mess of [fill, 'mkdir d; i=0; while [ $i -lt 60 ]; do : >"d/$i"; i=$((i + 1)); done']) {

@@ -92,7 +92,7 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
     assert.match(end.output, /^\/workspace\n1000\nlo\n0\ntouch: /);
     assert.ok(!end.output.includes(TOKEN));
     assert.equal(await readFile(join(at.setup.volume(id), 'given'), 'utf8'), input);
-    assert.deepEqual(await readdir(at.boxes), [], 'what it was given is gone');
+    assert.deepEqual(await readdir(at.boxes), [], 'its input is removed');
   });
 
   test('a script may be a program of the image, and under read_only it writes only to /tmp', async () => {

@@ -29,7 +29,7 @@ const runner = (view: WorkspaceView | null = null) =>
     allow: (tenant) => tenant === 'acme',
   });
 
-/** A command in a volume of its own, unless another is given. */
+/** A command in a fresh volume, unless another is given. */
 async function run(
   command: string,
   more: Partial<CommandRequest> & { readonly signal?: AbortSignal; readonly view?: WorkspaceView | null } = {},
@@ -43,17 +43,17 @@ async function run(
 const directoryOf = async (id: string): Promise<string> => (await setup.volumes.open('acme', id)).directory;
 
 describe('a shell command', () => {
-  test('answers exit code, both streams and duration', async () => {
+  test('a shell command answers exit code, both streams and duration', async () => {
     const { duration_ms, workspace, ...result } = await run('echo out; echo err >&2; exit 3');
     assert.deepEqual(result, {
       ...{ exit_code: 3, stdout: 'out\n', stderr: 'err\n', timed_out: false },
       ...{ stdout_truncated: false, stderr_truncated: false },
     });
     assert.ok(duration_ms >= 0);
-    assert.ok(workspace !== undefined, 'what was looked up of its volume');
+    assert.ok(workspace !== undefined, 'the look-ups of its volume');
   });
 
-  test('sees its own input and nothing of the node; references stay text', async () => {
+  test('a shell command sees its own input and nothing of the node; references stay text', async () => {
     process.env.SVC_TEST_SECRET = 'of the node';
     const env = { A: 'a b', KEY: 'secret:KEY', NODE: 'env:SVC_TEST_SECRET', SVC_WORKSPACE: 'mine' };
     const volume = await setup.volume();
@@ -69,7 +69,7 @@ describe('a shell command', () => {
     assert.ok(!stdout.includes('of the node'));
   });
 
-  test('works in the workspace of its execution, which the next one finds', async () => {
+  test('a shell command works in the workspace of its execution, which the next one finds', async () => {
     const workspace = { volume_id: randomUUID(), implicit: true };
     await run('echo kept > file; mkdir sub', { workspace });
     const { stdout } = await run('pwd; cat ../file', { workspace, workdir: '/workspace/sub' });
@@ -80,7 +80,7 @@ describe('a shell command', () => {
     });
   });
 
-  test('never starts outside its workspace', async () => {
+  test('a shell command never starts outside of its workspace', async () => {
     const workspace = { volume_id: await setup.volume(), implicit: false };
     await run('ln -s / root; ln -s ../../.. up; : > file', { workspace });
     for (const workdir of ['/', '/etc', '/workspace/..', '/workspaces', 'a/../..', 'root', '/workspace/up/x']) {
@@ -93,7 +93,7 @@ describe('a shell command', () => {
     });
   });
 
-  test('without a volume it has an empty workspace that is gone afterwards', async () => {
+  test('a shell command without a volume has an empty workspace that is removed afterwards', async () => {
     const { stdout } = await run('ls -A; pwd', { workspace: null });
     const [temporary, directory] = stdout.trim().split('\n');
     assert.equal(temporary, '.tmp');
@@ -104,7 +104,7 @@ describe('a shell command', () => {
     await assert.rejects(run('true', { tenant: 'other' }), { code: 'forbidden' });
   });
 
-  test('is ended with all it started when its time is over', async () => {
+  test('a shell command is ended with all it started when its time is over', async () => {
     const workspace = { volume_id: await setup.volume(), implicit: false };
     const command = 'sleep 600 & echo $! > pid; trap "" TERM; sleep 600 & wait';
     const result = await run(command, { workspace, timeout_ms: 3_000 });
@@ -113,7 +113,7 @@ describe('a shell command', () => {
     assert.equal(await alive(pid), false);
   });
 
-  test('is ended with all it started when it is cancelled', async () => {
+  test('a shell command is ended with all it started when it is cancelled', async () => {
     const workspace = { volume_id: await setup.volume(), implicit: false };
     const directory = await directoryOf(workspace.volume_id);
     const stop = new AbortController();
@@ -143,7 +143,7 @@ describe('a shell command', () => {
     await assert.rejects(run(count, { workspace: null, files: [{ path: '../out', content }] }), { code: 'forbidden' });
   });
 
-  test('output beyond 1 MiB of a stream is cut and said', async () => {
+  test('output beyond 1 MiB of a stream is cut, and the result says so', async () => {
     const result = await run('head -c 3000000 /dev/zero | tr "\\0" x; echo done >&2');
     assert.equal(result.stdout.length, MiB);
     assert.deepEqual([result.exit_code, result.stdout_truncated, result.stderr], [0, true, 'done\n']);
@@ -168,7 +168,7 @@ describe('a shell command', () => {
 });
 
 describe('the effect command.run', () => {
-  test('runs the command of a System state', async () => {
+  test('command.run runs the command of a System state', async () => {
     const input = CommandInput.parse({
       ...{ execution_id: RUN, state_name: 'TEST', command: 'echo $GREETING $SVC_STATE; pwd', env: { GREETING: 'hi' } },
       ...{ workspace: { volume_id: RUN, implicit: true }, timeout_ms: 5_000 },
@@ -181,7 +181,7 @@ describe('the effect command.run', () => {
     assert.equal(result.stdout, `hi TEST\n${await directoryOf(RUN)}\n`);
   });
 
-  test('refuses NUL, huge commands and names that would change the launcher', () => {
+  test('command.run refuses NUL, huge commands and names that would change the launcher', () => {
     const base = { execution_id: RUN, workspace: { volume_id: RUN, implicit: true }, timeout_ms: 1 };
     for (const bad of [
       { command: '' },
@@ -200,7 +200,7 @@ describe('the effect command.run', () => {
 });
 
 describe('volumes of a command', () => {
-  test('without a view of its own they are links; read-only is refused by name', async () => {
+  test('without a mount namespace volumes of a command are links; a read-only one is refused by name', async () => {
     const workspace = { volume_id: await setup.volume(), implicit: false };
     const shared = await setup.volume();
     const mount = { volume_id: shared, mount_path: '/workspace/data/in', read_only: false };
@@ -217,7 +217,7 @@ describe('volumes of a command', () => {
     await assert.rejects(run('true', { workspace, mounts: twice }), { code: 'invalid_argument' });
   });
 
-  test('where the node may, /workspace is the workspace also inside the command, and read-only holds', async (t) => {
+  test('with a mount namespace /workspace is the workspace also inside the command, and read-only is enforced', async (t) => {
     const { view, ...why } = await openWorkspaceView(workspaces);
     if (view === null) return t.skip(`no mount namespace here: ${JSON.stringify(why)}`);
     const workspace = { volume_id: await setup.volume(), implicit: false };

@@ -48,7 +48,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
   ): Promise<ToolCommandResult> => {
     const engine = new ContainerEngine({ location: { socketPath: podman.socketPath }, clock: systemClock });
     const { volumes, directory: workspaces } = setup;
-    // No tenant may run commands on the host: in its container that is not asked.
+    // No tenant may run commands on the host; that setting does not apply in its container.
     const commands = createToolCommands({ volumes, workspaces, view: null, allow: () => false, engine });
     const request: ToolCommandRequest = {
       ...{ tenant: 'acme', execution_id: randomUUID(), command: 'true', args: [], mounts: [], container_id: container },
@@ -59,7 +59,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
   const sh = (script: string) => ({ command: 'sh', args: ['-c', script] });
   const processes = (): string => podman.podman('exec', container, 'ps', '-o', 'args');
 
-  test('gets its arguments as they are and answers streams and exit code', async () => {
+  test('a command in the agent’s container gets its arguments as they are and answers streams and exit code', async () => {
     const { duration_ms, ...result } = await run({ command: 'printf', args: ['%s|', 'a b', '$HOME', '*', '-c'] });
     assert.deepEqual(result, { exit_code: 0, stdout: 'a b|$HOME|*|-c|', stderr: '' });
     assert.ok(duration_ms >= 0);
@@ -67,7 +67,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     assert.deepEqual([failed.exit_code, failed.stdout, failed.stderr], [3, '/workspace\n', 'err\n']);
   });
 
-  test('has a clean environment and the container’s PATH, nothing else of the container’s', async () => {
+  test('a command in the agent’s container has a clean environment and the container’s PATH, nothing else of the container’s', async () => {
     const { stdout } = await run({ command: 'env' });
     const names = stdout
       .split('\n')
@@ -78,7 +78,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     assert.match(stdout, /^PATH=\/opt\/bin:\/bin$/m);
   });
 
-  test('may be a program of the workspace; what is not there is not_found', async () => {
+  test('a command in the agent’s container may be a program of the workspace; an unknown one is not_found', async () => {
     const script = 'printf "#!/bin/sh\\necho hello \\$1\\n" > hi=1; chmod +x hi=1';
     await run(sh(script));
     assert.equal((await run({ command: './hi=1', args: ['x'] })).stdout, 'hello x\n');
@@ -94,20 +94,20 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     ['has a child that ignores TERM', '(trap "" TERM; sleep 703) & wait'],
     ['has a child in a session of its own', 'setsid sleep 704 & wait'],
   ] as const) {
-    test(`one that ${title} ends at its time with all it started`, async () => {
+    test(`a command that ${title} ends at its time with all it started`, async () => {
       const result = await run({ ...sh(script), timeout_ms: 700 });
       assert.equal(result.stopped_by, 'timeout');
       assert.doesNotMatch(processes(), /sleep 70/);
     });
   }
 
-  test('what it leaves in the background ends with it', async () => {
+  test('processes that a command leaves in the background end with it', async () => {
     const result = await run(sh('(setsid sh -c "sleep 705 &" >/dev/null 2>&1 &); sleep 0.2; echo done'));
     assert.equal(result.stdout, 'done\n');
     assert.doesNotMatch(processes(), /sleep 705/);
   });
 
-  test('a flood of output ends it, and what is kept is within the limit', async () => {
+  test('a flood of output ends the command, and the kept output is within the limit', async () => {
     for (const script of someOf(['yes', 'yes >&2', 'tr "\\0" x < /dev/zero', 'cat /dev/urandom'], 2)) {
       const { stopped_by, stdout, stderr } = await run(sh(script));
       assert.equal(stopped_by, 'output', script);
@@ -117,7 +117,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     assert.doesNotMatch(processes(), /^(yes|tr|cat)/m);
   });
 
-  test('a cancel ends it', async () => {
+  test('a cancel ends a command in the agent’s container', async () => {
     const stop = new AbortController();
     const running = assert.rejects(run(sh('sleep 706'), stop.signal), { code: 'cancelled' });
     await waitUntil('the command to run', async () => (/sleep 706/.test(processes()) ? true : null));
@@ -126,7 +126,7 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
     assert.doesNotMatch(processes(), /sleep 706/);
   });
 
-  test('ends processes that a command left, and later commands are not affected', async () => {
+  test('processes that a command left are ended, and later commands are not affected', async () => {
     const engine = new ContainerEngine({
       ...{ location: { socketPath: podman.socketPath }, clock: systemClock, patienceMs: 5_000 },
     });
@@ -135,7 +135,8 @@ describe('a command of a tool in the agent’s container', NEEDS_PODMAN, () => {
       const command = ['/bin/sh', '-c', 'MARK=left sleep 60 >/dev/null 2>&1 & :'];
       await startExec(engine, container, command, { directory: '/', signal });
       await endInContainer(engine, container, { pid: null, mark: 'MARK=left', stopped: false, withinMs });
-      // A listener of the time limit that throws ends the process: the runner would count it against this test.
+      // An error in a listener of the time limit would end the process, and the test runner would count it for this
+      // test.
       await once(AbortSignal.timeout(withinMs + 100), 'abort');
     }
     await endInContainer(engine, container, { pid: null, mark: 'MARK=left', stopped: false });

@@ -16,7 +16,7 @@ import { MiB, type VolumesUnderTest, volumesUnderTest } from '../volumes/volumes
 import { COMMAND_ESCAPES, type CommandEscape } from './tool-escapes.ts';
 
 const MAX_OUTPUT = 64 * 1_024;
-/** Seconds to sleep, found again in the table of processes. */
+/** Seconds to sleep, by which the process is found in the process table. */
 const MARK = String(1_000_000 + process.pid);
 let setup: VolumesUnderTest;
 let view: ProgramView | null;
@@ -71,7 +71,7 @@ async function running(pattern: RegExp): Promise<string[]> {
 }
 
 describe('a command of a tool', () => {
-  test('gets its arguments as they are and answers streams, exit code and time', async () => {
+  test('a command of a tool gets its arguments as they are and answers streams, exit code and time', async () => {
     const { duration_ms, ...result } = await run({ command: 'printf', args: ['%s|', 'a b', '$HOME', "'", '*'] });
     assert.deepEqual(result, { exit_code: 0, stdout: "a b|$HOME|'|*|", stderr: '' });
     assert.ok(duration_ms >= 0);
@@ -79,7 +79,7 @@ describe('a command of a tool', () => {
     assert.equal((await run(sh('kill -9 $$'))).exit_code, 137);
   });
 
-  test('works in /workspace, which the next one of the execution finds', async () => {
+  test('a command of a tool works in /workspace, which the next command of the execution finds', async () => {
     const execution_id = randomUUID();
     await run({ execution_id, ...sh('echo kept > file; mkdir sub; ln -s file sub/link') });
     const { stdout } = await run({ execution_id, ...sh('pwd; cat file') });
@@ -88,7 +88,7 @@ describe('a command of a tool', () => {
     assert.equal(await readFile(join(directory, 'file'), 'utf8'), 'kept\n');
   });
 
-  test('has a clean environment: seven names, none of the node', async () => {
+  test('a command of a tool has a clean environment: seven names, none of the node', async () => {
     const { stdout } = await run({ command: 'env', execution_id: '11111111-1111-4111-8111-111111111111' });
     const names = stdout
       .split('\n')
@@ -101,14 +101,14 @@ describe('a command of a tool', () => {
     assert.doesNotMatch(without.stdout, /^(LANG|SVC_EXECUTION_ID)=/m);
   });
 
-  test('denied names are taken out by name, prefix and ending, whatever their case', () => {
+  test('denied names are removed by name, prefix and suffix, in any case', () => {
     const given = { PATH: 'p', AWS_REGION: 'x', my_token: 'x', Github_Sha: 'x', FOO_1: 'x', FOO: 'x', BAR: 'b' };
     assert.deepEqual(scrubbed(given, ['foo*']), { PATH: 'p', BAR: 'b' });
     assert.deepEqual(scrubbed({ A: '1', SVC_PROGRAM_RUN: 'm' }, ['*']), { SVC_PROGRAM_RUN: 'm' });
     assert.ok(DENIED_NAMES.length > 40);
   });
 
-  test('may be a program of the workspace or of a mounted volume, with its own interpreter', async () => {
+  test('a command of a tool may be a program of the workspace or of a mounted volume, with its own interpreter', async () => {
     const execution_id = randomUUID();
     const tools = await setup.volume();
     await run({ execution_id });
@@ -138,7 +138,7 @@ describe('a command of a tool', () => {
     await assert.rejects(run({ execution_id, command: './passwd' }), { code: 'program_failed' });
   });
 
-  test('a mount at /workspace takes the place of the execution’s own; read-only holds or is refused', async () => {
+  test('a mount at /workspace replaces the workspace of the execution; read-only is enforced or refused', async () => {
     const shared = await setup.volume();
     const mounts = [{ volume_id: shared, mount_path: '/workspace', read_only: false, create: false }];
     await run({ mounts, ...sh('echo one > file') });
@@ -151,7 +151,7 @@ describe('a command of a tool', () => {
     assert.match(result.stderr, /Read-only file system/);
   });
 
-  test('is refused for tenants without host commands, and in a container where there is no engine', async () => {
+  test('a command of a tool is refused for tenants without host commands, and in a container where there is no engine', async () => {
     await assert.rejects(run({ tenant: 'other' }), { code: 'forbidden' });
     await assert.rejects(run({ container_id: 'c1' }), { code: 'unsupported_isolation' });
     for (const [field, more] of [
@@ -163,7 +163,7 @@ describe('a command of a tool', () => {
     }
   });
 
-  test('ends a command that fills its volume with quota_exceeded', async () => {
+  test('a command of a tool that fills its volume is ended with quota_exceeded', async () => {
     const volume = await setup.volume(2 * MiB);
     const mounts = [{ volume_id: volume, mount_path: '/workspace', read_only: false, create: false }];
     const write = sh(
@@ -226,7 +226,7 @@ function check(attempt: CommandEscape, result: ToolCommandResult): void {
 
 for (const kind of ['in the sandbox', 'with a view of its own', 'without one'] as const) {
   describe(`a command ${kind} does not escape by`, () => {
-    // Without a view there is no process table of its own, which some attempts are about.
+    // Without a namespace there is no separate process table, which some attempts are about.
     const attempts = COMMAND_ESCAPES.filter(({ ownProcesses }) => kind !== 'without one' || ownProcesses !== true);
     for (const attempt of attempts) {
       test(attempt.title, async (t) => {

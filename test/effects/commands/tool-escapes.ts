@@ -7,12 +7,12 @@ export interface CommandEscape {
   /** An error's code, or the limit that ends it; `runs`: it runs and `stdout` shows that nothing was gained. */
   readonly ends: 'invalid_argument' | 'not_found' | 'timeout' | 'output' | 'processes' | 'memory' | 'runs';
   readonly stdout?: RegExp;
-  /** Another limit may be the first that is seen. */
+  /** Another limit that may be noticed first. */
   readonly or?: 'memory';
   readonly timeout_ms?: number;
-  /** Only where the node may give commands processes of their own. */
+  /** Only where the node may give commands a process namespace. */
   readonly ownProcesses?: true;
-  /** Only where the system itself bounds processes: it would be too much for a machine that others use. */
+  /** Only where the system itself limits processes: it would be too much for a machine that others use. */
   readonly cgroups?: true;
 }
 
@@ -88,7 +88,7 @@ const LEAKS: readonly CommandEscape[] = [
     ...{ ends: 'runs', stdout: /^0\n$/ },
   },
   {
-    title: 'descriptors of whoever started the node',
+    title: 'descriptors of the process that started the node',
     ...sh(
       'for f in /proc/self/fd/*; do n=$(basename "$f"); [ "$n" -gt 10 ] && readlink "$f"; done | grep -v /dev/null; echo none',
     ),
@@ -112,7 +112,7 @@ const STAYING: readonly CommandEscape[] = [
   { title: 'a child that ignores TERM', ...sh('(trap "" TERM; sleep 600) & wait'), ends: 'timeout', timeout_ms: 500 },
   { title: 'a stopped command', ...sh('kill -STOP $$; sleep 600'), ends: 'timeout', timeout_ms: 500 },
   { title: 'a background process', ...sh('sleep MARK1 & echo'), ends: 'runs', stdout: /^\n$/ },
-  { title: 'a session of its own', ...sh('setsid sleep MARK2 & echo'), ends: 'runs', stdout: /^\n$/ },
+  { title: 'a separate session', ...sh('setsid sleep MARK2 & echo'), ends: 'runs', stdout: /^\n$/ },
   {
     title: 'a daemon of two forks',
     ...sh('(setsid sh -c "sleep MARK3 &" >/dev/null 2>&1 &) ; echo'),
@@ -158,7 +158,7 @@ const FLOODS: readonly CommandEscape[] = [
     ends: 'processes',
   },
   {
-    title: 'many sleepers in sessions of their own',
+    title: 'many sleepers in separate sessions',
     ...sh('i=0; while [ $i -lt 200 ]; do setsid sleep 600 & i=$((i+1)); done; wait'),
     ends: 'processes',
   },

@@ -17,7 +17,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 
 const NODE = join(import.meta.dirname, '../../support/podman-node.ts');
 
-/** Counts its runs in a volume, says so, and waits for a file before it ends. */
+/** Counts its runs in a volume, prints the count, and waits for a file before it ends. */
 const COUNTING =
   'echo run >> /data/runs; echo began; while [ ! -e /data/go ]; do sleep 0.05; done; echo ended >&2; exit 5';
 
@@ -67,7 +67,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     const result = await adopted;
     assert.deepEqual([result.exit_code, result.stdout, result.stderr], [5, 'began\n', 'ended\n']);
     const ended = await setup.runOn({ starts }, { ...sh(COUNTING), mounts }, { effectId, attempt: 3 });
-    assert.deepEqual(ended, result, 'an ended one gives its result again');
+    assert.deepEqual(ended, result, 'an ended container gives its result again');
     assert.equal(await runsIn(id), 1);
     await documents.close();
   });
@@ -115,11 +115,11 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
   test('a container that was started and is gone is in doubt, not run again', async () => {
     const { id, mounts } = await volume();
     const effectId = randomUUID();
-    // Held at once, so that its end is never unhandled.
+    // Awaited at once, so that its rejection is always handled.
     const first = setup.run({ ...sh(COUNTING), mounts }, { effectId }).catch((error: unknown) => error);
     await runs(id, 1);
     await container(effectId).remove({ force: true });
-    // A reader between its kill and its removal sees a killed one.
+    // A reader between its kill and its removal sees a killed container.
     const ended = await first;
     if (ended instanceof Error)
       assert.deepEqual({ code: Reflect.get(ended, 'code') }, { code: 'in_doubt' }, ended.message);
@@ -128,7 +128,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     assert.equal(await runsIn(id), 1);
   });
 
-  test('a later attempt runs what was certainly never started', async () => {
+  test('a later attempt runs a container that was certainly never started', async () => {
     const result = await setup.run(sh('echo here'), { attempt: 2 });
     assert.equal(result.stdout, 'here\n');
   });
@@ -147,7 +147,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     assert.equal((await setup.run(sh('echo once'), { effectId, attempt: 2 })).stdout, 'once\n');
   });
 
-  test('a node that dies while it removes an unstarted container leaves no doubt: the container runs once', async () => {
+  test('a node that dies while it removes an unstarted container leaves nothing in doubt: the container runs once', async () => {
     const effectId = randomUUID();
     const unstarted = await made(effectId);
     const { Id: containerId, Created } = await unstarted.inspect();
@@ -168,7 +168,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     assert.equal(await exists(effectId), false);
   });
 
-  test('a node that wakes late starts no container for an effect that is over', async () => {
+  test('a node that resumes late starts no container for an effect that is over', async () => {
     const effectId = randomUUID();
     setup.unwanted.add(effectId);
     await assert.rejects(setup.run(sh('true'), { effectId }), { code: 'cancelled' });
@@ -198,7 +198,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
     assert.equal(await runsIn(id), 1);
   });
 
-  test('two attempts at once run it once', async () => {
+  test('two concurrent attempts run the container once', async () => {
     for (let round = 0; round < sample({ normal: 1, long: 3 }); round += 1) {
       const { id, mounts } = await volume();
       const effectId = randomUUID();
@@ -208,7 +208,7 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
         setup.run(quick, { effectId, attempt: 2 }),
       ]);
       const told = both.map((one) => (one.status === 'fulfilled' ? one.value.stdout : one.reason.code));
-      // One that began and ended while the other took it away leaves no result, and that is said.
+      // A container that began and ended while the other attempt removed it has no result, so it is in doubt.
       assert.ok(told.includes('done\n') || told.includes('in_doubt'), told.join());
       assert.equal(await runsIn(id), 1);
     }

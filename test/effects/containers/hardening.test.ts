@@ -9,10 +9,12 @@ import { sample } from '../../support/size.ts';
 
 const MiB = 1_048_576;
 
-/** In a normal run a test whose answer no init can change has an engine of one kind, by chance. */
+/** In a normal run a test that does not depend on an init has an engine of one random kind. */
 const CHOSEN = sample({ normal: randomInt(2), long: null });
 
-/** Engines with an init start the init although the command cannot be executed; both kinds must tell the same. */
+/**
+ * Engines with an init start it although the command cannot be executed; the result must be the same for both kinds.
+ */
 for (const init of [true, false]) {
   const engine = init ? 'with an init' : 'without an init';
   describe(`a container of an engine ${engine} is hardened and limited`, init ? NEEDS_CATATONIT : NEEDS_PODMAN, () =>
@@ -35,7 +37,7 @@ function hardening(init: boolean): void {
     if (CHOSEN === null || (count + Number(init)) % 2 === CHOSEN) test(title, run);
   };
 
-  test('seen from inside: no network but lo, no capability, no new privileges, no core files', async () => {
+  test('a container seen from inside: no network but lo, no capability, no new privileges, no core files', async () => {
     const look =
       'ls /sys/class/net; grep -E "CapEff|CapBnd|NoNewPrivs|Seccomp:" /proc/self/status; ulimit -c; ulimit -n';
     const { stdout } = await setup.run(sh(look));
@@ -84,13 +86,14 @@ function hardening(init: boolean): void {
   });
 
   promise('processor time is throttled to its share', async () => {
-    // Four processes want more than their share; on a busy machine it may take some seconds until they get it in one period.
+    // Four processes want more than their share; on a busy machine it may take some seconds until they get it in one
+    // period.
     const busy =
       'for i in 1 2 3 4; do while :; do :; done & done; end=$(($(date +%s) + 40)); until [ $(date +%s) -gt $end ] || cat /sys/fs/cgroup/cpu/cpu.stat /sys/fs/cgroup/cpu.stat | grep "nr_throttled [1-9]"; do sleep 0.2; done; kill -9 $(jobs -p)';
     const { stdout } = await setup.run({ ...sh(busy), cpu_millicores: 100 });
     assert.ok(Number(/nr_throttled (\d+)/.exec(stdout)?.[1]) > 0, stdout);
     const many = await setup.run({ ...sh('true'), cpu_millicores: 64_000 });
-    assert.equal(many.exit_code, 0, 'more than the machine has is cut to what it has');
+    assert.equal(many.exit_code, 0, 'a limit above the machine’s is cut to the machine’s');
   });
 
   promise('time over: killed, exit code 137, and what it wrote is there', async () => {
@@ -133,7 +136,7 @@ function hardening(init: boolean): void {
     },
   );
 
-  test('a command that cannot be executed is named with the exit code a shell gives', async () => {
+  test('a command that cannot be executed has the exit code that a shell gives', async () => {
     await assert.rejects(setup.run({ command: ['/no/such'] }), {
       code: 'container_failed',
       message: /exit code 127.*no\/such/s,
@@ -143,7 +146,7 @@ function hardening(init: boolean): void {
     assert.match(String(named), /exit code 127.*nothing-like-it/s);
     const shell = await setup.run({ command: ['nothing-like-it'], shell: true });
     assert.equal(shell.exit_code, 127);
-    assert.equal(setup.warnings.length, init ? 0 : 1, 'an engine without an init is noted once');
+    assert.equal(setup.warnings.length, init ? 0 : 1, 'an engine without an init is logged once');
   });
 
   promise('an image that is not there is named', async () => {
@@ -156,7 +159,7 @@ function hardening(init: boolean): void {
   });
 }
 
-test('the line of an init that could not execute its command is told apart from the output of commands', () => {
+test('the line of an init that could not execute its command is not taken for output of commands', () => {
   assert.equal(
     initFailure(1, 0, 'ERROR (catatonit:7): failed to exec pid1: No such file or directory\n'),
     'No such file or directory',

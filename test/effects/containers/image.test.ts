@@ -28,7 +28,7 @@ const refused = async (image: string, allowed?: readonly string[]): Promise<bool
   }
 };
 
-test('images come from the registries that are named, and from no other', async () => {
+test('images come from the configured registries, and from no other', async () => {
   const allowed = ['docker.io', 'registry.example:5000', '*.Trusted.example'];
   for (const image of [
     'alpine',
@@ -58,7 +58,7 @@ test('images come from the registries that are named, and from no other', async 
 
 const SIX = ['[fe80::1]:80', '[::ffff:169.254.169.254]:80', '[64:ff9b::a9fe:a9fe]', '[fd00:ec2::254]', '168.63.129.16'];
 
-test('without a list any may be named but a link-local address, however it is written', async () => {
+test('without a list any registry may be named but a link-local address, in any notation', async () => {
   for (const image of ['alpine', 'localhost:5000/app', '10.0.0.5/app', 'registry.example/app'])
     assert.equal(await refused(image), false, image);
   for (const host of [
@@ -72,16 +72,16 @@ test('without a list any may be named but a link-local address, however it is wr
     assert.equal(await refused(`${host}/latest/meta-data`), true, host);
 });
 
-test('nor may a name of a link-local address or of a metadata service; the engine resolves a name that the node cannot', async () => {
+test('a name of a link-local address or of a metadata service is refused too; the engine resolves a name that the node cannot', async () => {
   for (const name of ['metadata', 'azure', 'six', 'aws', 'mapped'])
     for (const port of ['', ':80']) assert.equal(await refused(`${name}.evil.example${port}/a/b`), true, name);
   for (const image of ['registry.example/app', 'inner.example:5000/app', 'unknown.example/app', 'alpine'])
     assert.equal(await refused(image), false, image);
-  // Named by the operator: theirs.
+  // Named by the operator: allowed.
   assert.equal(await refused('metadata.evil.example/a', ['metadata.evil.example']), false);
 });
 
-test('names of registries are resolved before the engine is asked', async () => {
+test('names of registries are resolved before the engine is called', async () => {
   const asked: string[] = [];
   const parts = {
     limits: { alwaysPull: true },

@@ -16,7 +16,7 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => 
   });
   after(() => setup?.[Symbol.asyncDispose]());
 
-  test('a container with a network reaches no listener of its node, on whatever address that is', async () => {
+  test('a container with a network reaches no listener of its node, on any address', async () => {
     const networks = new ContainerNetworks({ onLoopback: false });
     const gate = new ConnectionGate(100, [], networks.has);
     const seen: string[] = [];
@@ -47,7 +47,7 @@ describe('networks of containers', { ...NEEDS_PODMAN, timeout: 300_000 }, () => 
     }
   });
 
-  test('a network that the node itself is in is refused, and one whose addresses are unknown', async () => {
+  test('a network that contains the node itself is refused, and one whose addresses are unknown', async () => {
     const { engine } = setup.parts;
     const among = new ContainerNetworks({ onLoopback: true, own: () => ['10.88.0.1', '10.88.3.4'] });
     await assert.rejects(among.learn(engine, 'bridge', never), {

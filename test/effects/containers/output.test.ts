@@ -15,7 +15,7 @@ const frame = (stream: number, data: Buffer): Buffer => {
   return Buffer.concat([header, data]);
 };
 
-test('streams are told apart and characters stay whole wherever the pieces are cut', () => {
+test('streams are kept apart and characters stay complete, wherever the pieces are cut', () => {
   const whole = Buffer.concat([
     frame(1, Buffer.from('é€').subarray(0, 3)),
     frame(2, Buffer.from('err😀')),
@@ -30,7 +30,7 @@ test('streams are told apart and characters stay whole wherever the pieces are c
   }
 });
 
-test('exactly 1 MiB is whole; one byte more is cut, at a character', () => {
+test('exactly 1 MiB is kept; one byte more is cut, at a character', () => {
   const exact = new ContainerOutput();
   exact.push(frame(1, Buffer.alloc(MiB, 'x')));
   assert.deepEqual([exact.stdout.text().length, exact.stdout.truncated], [MiB, false]);
@@ -42,7 +42,7 @@ test('exactly 1 MiB is whole; one byte more is cut, at a character', () => {
   );
 });
 
-test('a gigabyte and more pass through without memory growing', () => {
+test('a gigabyte of output passes through without growing memory', () => {
   const output = new ContainerOutput();
   const pieces = sample({ normal: 1_024, long: 4_096 });
   const piece = frame(1, Buffer.alloc(MiB, 'x'));
@@ -71,9 +71,9 @@ describe('output of real containers', NEEDS_PODMAN, () => {
     assert.equal(result.stderr_truncated, false);
   });
 
-  test('a container that writes more than the node lets it is killed, and the result says so', async () => {
+  test('a container that writes more than the node allows is killed, and the result says so', async () => {
     const limits = { ...LIMITS, outputBytes: 4 * MiB };
-    // Long lines: an engine works through its log line by line.
+    // Long lines, since an engine processes its log line by line.
     const result = await setup.runOn({ limits }, sh('yes $(seq -s- 2000); echo never'));
     assert.deepEqual([result.exit_code, result.stopped_by, result.oom_killed], [137, 'output', false]);
     assert.ok(result.stdout_bytes > 4 * MiB);

@@ -74,7 +74,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
     hidden(setup.warnings);
   });
 
-  test('credentials in both forms pull it, and nothing of them is in the container, its labels or its result', async () => {
+  test('credentials in both forms pull the image, and are not in the container, its labels or its result', async () => {
     for (const registry_credentials of ['registry/json', 'registry/plain']) {
       const effectId = randomUUID();
       const look = 'env; cat /proc/1/cmdline; cat /proc/mounts; find / -xdev -name "*auth*" -type f';
@@ -85,13 +85,13 @@ describe('private registries', NEEDS_REGISTRY, () => {
     }
   });
 
-  test('the policy decides whether the registry is asked', async () => {
+  test('the policy decides whether the registry is called', async () => {
     const registry_credentials = 'registry/json';
     await assert.rejects(setup.run({ image, registry_credentials, image_pull_policy: 'Never' }), {
       code: 'image_unavailable',
     });
     await setup.run({ image, registry_credentials });
-    // Present now: no credentials are needed, unless it is to be pulled always.
+    // The image is present now: no credentials are needed, unless it must always be pulled.
     assert.equal((await setup.run({ image })).exit_code, 0);
     assert.equal((await setup.run({ image, image_pull_policy: 'Never' })).exit_code, 0);
     await assert.rejects(setup.run({ image, image_pull_policy: 'Always' }), { code: 'image_unavailable' });
@@ -106,7 +106,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
     await assert.rejects(setup.run(asked), { code: 'image_unavailable', message: /app:2.*(unknown|not found)/s });
   });
 
-  test('a digest names what runs: a moved tag does not change it, and one that is not there is refused', async () => {
+  test('a digest selects the image: a moved tag does not change it, and an unknown digest is refused', async () => {
     const registry_credentials = 'registry/json';
     const credentials = ['--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`];
     const push = (from: string): string => {
@@ -150,7 +150,7 @@ describe('private registries', NEEDS_REGISTRY, () => {
       });
   });
 
-  test('the image of a node is not built on a base without a digest', () => {
+  test('the image of a node has a base with a digest', () => {
     const file = join(import.meta.dirname, '..', '..', '..', 'Containerfile');
     const build = ['build', '--target', 'dependencies', '--isolation', 'chroot', '--network', 'host', '--file', file];
     assert.throws(

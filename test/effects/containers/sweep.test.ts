@@ -8,7 +8,7 @@ import { BUSYBOX, NEEDS_PODMAN } from '../../support/podman.ts';
 import { type PodmanUnderTest, podmanUnderTest, REALM, sh, TENANT } from '../../support/podman-containers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => {
+describe('the removal of containers that no effect waits for', NEEDS_PODMAN, () => {
   let setup: PodmanUnderTest;
   before(async () => {
     setup = await podmanUnderTest();
@@ -41,7 +41,7 @@ describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => 
     const ours = sweep();
     assert.equal(await ours.pass(), 2);
     assert.deepEqual([await count(ended), await count(running), await count(wanted)], [1, 0, 1]);
-    assert.equal((await foreign.inspect()).State.Status, 'created', 'what is not ours stays');
+    assert.equal((await foreign.inspect()).State.Status, 'created', 'other containers stay');
     assert.equal(await setup.starts.find(TENANT, ended), null);
     assert.notEqual(await setup.starts.find(TENANT, wanted), null);
     await Promise.all([other.stop(), ours.stop()]);
@@ -57,7 +57,7 @@ describe('containers that no effect waits for are removed', NEEDS_PODMAN, () => 
     await one.stop();
   });
 
-  test('passes run periodically, and one that fails does not end them', async () => {
+  test('passes run periodically, and continue after one that fails', async () => {
     const effectId = randomUUID();
     await setup.run(sh('true'), { effectId });
     let asked = 0;

@@ -6,7 +6,7 @@ import { freePort } from '../../support/free-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { code, everything, everythingFile, type McpUnderTest, mcpUnderTest } from './mcp-servers.ts';
 
-/** The official server over HTTP; it has no way to be told 0. */
+/** The official server over HTTP; it does not accept port 0. */
 async function httpServer(port: number): Promise<AsyncDisposable & { readonly url: string }> {
   const child = spawn(process.execPath, [everythingFile, 'streamableHttp'], {
     env: { PATH: process.env.PATH, PORT: String(port) },
@@ -27,7 +27,7 @@ async function httpServer(port: number): Promise<AsyncDisposable & { readonly ur
   };
 }
 
-/** What any transport must do with it. */
+/** Checks for every transport. */
 async function speaks(setup: McpUnderTest): Promise<void> {
   const tools = await setup.servers.tools();
   const names = tools.map(({ tool }) => tool);
@@ -43,7 +43,7 @@ async function speaks(setup: McpUnderTest): Promise<void> {
   const told: string[] = [];
   const long = { duration: 1, steps: 4 };
   await setup.call('everything.trigger-long-running-operation', long, { onProgress: (text) => told.push(text) });
-  // The last may come with the result, too late to be of interest.
+  // The last one may come with the result, which is too late.
   assert.deepEqual(told.slice(0, 3), ['1/4', '2/4', '3/4']);
   const endless = { duration: 60, steps: 2 };
   const late = setup.call('everything.trigger-long-running-operation', endless, { timeoutMs: 300 });
@@ -56,12 +56,12 @@ async function speaks(setup: McpUnderTest): Promise<void> {
 }
 
 describe('the official server', () => {
-  test('over stdio: tools, results, structured content, errors, progress, time-out, cancel', async () => {
+  test('the official server over stdio: tools, results, structured content, errors, progress, time-out, cancel', async () => {
     await using setup = await mcpUnderTest([everything()]);
     await speaks(setup);
   });
 
-  test('over streamable HTTP the same, and a restart of it is survived', async () => {
+  test('the official server over streamable HTTP: the same, and calls work after its restart', async () => {
     const port = await freePort();
     await using server = await httpServer(port);
     await using setup = await mcpUnderTest([{ name: 'everything', url: server.url, health_check: { method: 'ping' } }]);
@@ -70,7 +70,7 @@ describe('the official server', () => {
       setup.call('everything.trigger-long-running-operation', { duration: 60, steps: 2 }),
       code('unavailable'),
     );
-    // It is on its way once a second call was answered.
+    // The first call was sent when a second one is answered.
     await setup.text('everything.echo', { message: 'x' });
     await server[Symbol.asyncDispose]();
     await pending;

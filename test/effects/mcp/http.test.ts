@@ -11,7 +11,7 @@ const settings = (url: string) => ({
 });
 
 describe('a server behind a URL', () => {
-  test('gets its credentials with every request, and no log shows them', async () => {
+  test('a server behind a URL gets its credentials with every request, and no log shows them', async () => {
     await using server = await httpServer({ bearer: BEARER });
     await using setup = await mcpUnderTest([settings(server.url)], LIMITS);
     assert.equal((await setup.servers.tools()).length, 7);
@@ -23,7 +23,7 @@ describe('a server behind a URL', () => {
     assert.ok(!/hunter2|good-news/.test(setup.logged.join('\n')));
   });
 
-  test('that refuses them offers nothing, and the status says why without them', async () => {
+  test('a server that refuses the credentials offers no tools, and its status names the reason without them', async () => {
     await using server = await httpServer({ bearer: 'another' });
     await using setup = await mcpUnderTest([settings(server.url)]);
     assert.deepEqual(await setup.servers.tools(), []);
@@ -32,7 +32,7 @@ describe('a server behind a URL', () => {
     assert.match(status?.error ?? '', /not Bearer \[redacted\]/);
   });
 
-  test('that redirects elsewhere gets no credentials sent there', async () => {
+  test('a server that redirects to another host: no credentials are sent there', async () => {
     await using elsewhere = await httpServer();
     await using server = await httpServer({ redirect: elsewhere.url });
     await using setup = await mcpUnderTest([settings(server.url)]);
@@ -41,7 +41,7 @@ describe('a server behind a URL', () => {
   });
 
   for (const tool of ['large', 'large-event', 'broken', 'nonsense']) {
-    test(`that answers wrongly (${tool}) ends that call at once, and is connected again`, async () => {
+    test(`a server that answers wrongly (${tool}) ends that call at once, and is connected again`, async () => {
       await using server = await httpServer();
       await using setup = await mcpUnderTest([settings(server.url)], LIMITS);
       await setup.servers.tools();
@@ -49,12 +49,12 @@ describe('a server behind a URL', () => {
       await setup.until('far', 'ready');
       assert.equal(await setup.text('far.echo'), 'echo');
       assert.equal(server.methods.filter((method) => method === 'initialize').length, 2);
-      // Sent once: what was asked is never asked again behind the caller's back.
+      // Sent once: a request is never repeated without the caller.
       assert.equal(server.methods.filter((method) => method === 'tools/call').length, 2);
     });
   }
 
-  test('that is busy for a moment keeps its session', async () => {
+  test('a server that is busy for a moment keeps its session', async () => {
     await using server = await httpServer();
     await using setup = await mcpUnderTest([settings(server.url)]);
     await setup.servers.tools();
@@ -63,7 +63,7 @@ describe('a server behind a URL', () => {
     assert.equal(setup.servers.status()[0]?.restarts, 0);
   });
 
-  test('that forgets its sessions gets a new one', async () => {
+  test('a server that forgets its sessions gets a new one', async () => {
     await using server = await httpServer();
     await using setup = await mcpUnderTest([settings(server.url)]);
     await setup.servers.tools();
@@ -73,7 +73,7 @@ describe('a server behind a URL', () => {
     assert.equal(await setup.text('far.echo'), 'echo');
   });
 
-  test('that has no listener is tried again until it has one', async () => {
+  test('a server without a listener is tried again until it has one', async () => {
     const port = await freePort();
     await using setup = await mcpUnderTest([settings(`http://127.0.0.1:${port}/mcp`)]);
     assert.deepEqual(await setup.servers.tools(), []);

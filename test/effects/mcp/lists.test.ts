@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { code, mcpUnderTest, ours } from './mcp-servers.ts';
 
 describe('the list of a server that sends invalid tools', () => {
-  test('holds only valid tools, and the log says what is wrong with the rest', async () => {
+  test('the list of a server with invalid tools has only the valid ones, and the log names the faults of the others', async () => {
     await using setup = await mcpUnderTest([ours('nonsense')]);
     const tools = await setup.servers.tools();
     assert.equal(tools.length, 500);
@@ -40,7 +40,7 @@ describe('the list of a server that sends invalid tools', () => {
     assert.equal(setup.servers.status()[0]?.status, 'ready');
   });
 
-  test('capabilities narrow it, and name the tools that no judge checks', async () => {
+  test('capabilities narrow the list, and name the tools that no judge checks', async () => {
     const capabilities = ['good', { name: 'again', skip_judge: true }, 'not-there'];
     await using setup = await mcpUnderTest([ours('nonsense', { capabilities })]);
     const tools = await setup.servers.tools();

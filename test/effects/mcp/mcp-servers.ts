@@ -14,7 +14,7 @@ import { systemRandom } from '../../../runtime/random.ts';
 import type { McpServers } from '../../../usecases/ports/mcp-servers.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-/** Values behind references; none may be seen anywhere. */
+/** Values behind references; none may be shown anywhere. */
 export const KEY = 'hunter2-very-secret';
 export const BEARER = 'bearer-of-good-news';
 
@@ -26,7 +26,7 @@ const secrets = {
   },
 };
 
-/** A server of the folder `servers` under its own name, with settings beside the program. */
+/** A server of the folder `servers` with a fresh name, with settings besides the program. */
 export const ours = (file: string, more: object = {}): object => ({
   ...{ name: file, executable: process.execPath },
   args: [fileURLToPath(new URL(`servers/${file}.ts`, import.meta.url))],
@@ -103,7 +103,7 @@ export async function mcpUnderTest(
   };
 }
 
-/** Whether a process is there and no zombie. */
+/** Whether a process exists and is no zombie. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

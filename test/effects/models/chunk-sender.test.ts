@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { ChunkSender } from '../../../effects/models/chunk-sender.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 
-/** A clock that moves only when told; timers fire in order. */
+/** A clock that the test advances; timers fire in order. */
 class ManualClock implements Clock {
   #now = 0;
   #timers: { readonly at: number; readonly call: () => void }[] = [];
@@ -39,7 +39,7 @@ const step = fc.record({
 });
 
 describe('ChunkSender', () => {
-  test('for any pushes the joined chunks are the text, in order, none too large, no surrogate pair torn', async () => {
+  test('for any pushes the joined chunks are the text, in order, none too large, no surrogate pair split', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.boolean(), async (steps, slow) => {
         const clock = new ManualClock();
@@ -47,7 +47,7 @@ describe('ChunkSender', () => {
         let under = 0;
         const sender = new ChunkSender(async (chunk) => {
           under += 1;
-          assert.equal(under, 1, 'two chunks under way at once');
+          assert.equal(under, 1, 'two chunks at the same time');
           if (slow) await new Promise((resolve) => setImmediate(resolve));
           chunks.push(chunk);
           under -= 1;
@@ -62,7 +62,7 @@ describe('ChunkSender', () => {
         }
         await sender.finish();
         assert.equal(chunks.join(''), text);
-        // What survives UTF-8 as a whole must survive it in pieces.
+        // Text that survives UTF-8 as a whole must survive it in pieces.
         assert.equal(chunks.map((chunk) => Buffer.from(chunk).toString()).join(''), Buffer.from(text).toString());
         for (const chunk of chunks) assert.ok(chunk.length > 0 && chunk.length <= 16_384);
       }),

@@ -24,7 +24,7 @@ const asked = (messages: object[], more: object = {}): ModelInput =>
   ModelInput.parse({ model: 'default', messages, keep_aside: true, ...more });
 const LONG = 'x'.repeat(20_000);
 
-test('a long conversation that was stored aside is restored completely, on another node too', async () => {
+test('a long conversation that was stored separately is restored completely, on another node too', async () => {
   const first = asked([user('the task'), user(LONG)]);
   const aside = await new EarlierMessages(blobs).store(first, 'acme', 'execution/acme/one');
   assert.equal(aside?.messages, 2);
@@ -40,7 +40,7 @@ test('a long conversation that was stored aside is restored completely, on anoth
   assert.deepEqual(
     [whole.earlier, await other.store(third, 'acme', 'execution/acme/one')],
     [undefined, null],
-    'a short one stays',
+    'a short one stays in place',
   );
 });
 

@@ -9,7 +9,7 @@ import { type ModelServer, startModelServer } from '../../support/model-server.t
 import { waitUntil } from '../../support/wait-until.ts';
 import { ask, FORMATS, failureOf, KEY, providerAt } from './generate.ts';
 
-/** Everything an error could show anywhere: JSON, stack, causes, hidden fields. */
+/** Everything that an error could show: JSON, stack, causes, hidden fields. */
 function assertNoKey(error: SvcError): void {
   const shown = [
     JSON.stringify(error),
@@ -36,10 +36,10 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assert.equal(result.text, 'ok');
         const [first, second] = server.calls;
         assert.ok(first !== undefined && second !== undefined);
-        assert.ok(second.atMs - first.atMs >= 295, `came back after ${second.atMs - first.atMs} ms`);
+        assert.ok(second.atMs - first.atMs >= 295, `was tried again after ${second.atMs - first.atMs} ms`);
       });
 
-      test('a Retry-After beyond the time left ends at once and is passed on', async () => {
+      test('a Retry-After beyond the remaining time ends the call at once and is passed on', async () => {
         server.script({ status: 429, headers: { 'retry-after': '120' }, body: '{}' });
         const error = await failureOf({ providers: [providerAt(server, type)] });
         assert.equal(error.code, 'model_unavailable');
@@ -54,7 +54,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assert.equal(server.calls.length, 4);
       });
 
-      test('500 for ever is model_unavailable after max_retries', async () => {
+      test('an endless 500 is model_unavailable after max_retries', async () => {
         server.script({ status: 500, body: `{"error":{"message":"broken for ${KEY}","type":"x"}}` });
         const error = await failureOf({ providers: [providerAt(server, type)], selection: { max_retries: 2 } });
         assert.equal(error.code, 'model_unavailable');
@@ -64,7 +64,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
       });
 
       for (const status of [400, 401, 403, 404]) {
-        test(`${status} is final at once, names provider and model and never the key`, async () => {
+        test(`${status} is final at once; the error names provider and model and never the key`, async () => {
           const message = `Bad key ${KEY}, sk-test-SEC*****def, Bearer ${KEY}`;
           const body = JSON.stringify({ type: 'error', error: { type: 'x', message, code: 1, status: 'X' } });
           server.script({ status, body, headers: { 'x-echo': KEY } });
@@ -86,7 +86,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assert.equal(server.calls.length, 1);
       });
 
-      test('a stream cut in the middle is a new attempt of the effect, never a silent restart', async () => {
+      test('a stream cut in the middle is a new attempt of the effect, never a hidden restart', async () => {
         for (const cut of [{ cutAfter: 2 }, { endAfter: 2 }]) {
           server.script({ chunks: ['one ', 'two ', 'three'], delayMs: 20, ...cut });
           const chunks: string[] = [];
@@ -102,7 +102,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assert.equal(again.chunks.join(''), 'one two three');
       });
 
-      test('a stream cut before the first chunk is tried again in place', async () => {
+      test('a stream cut before the first chunk is tried again within the attempt', async () => {
         server.script({ chunks: ['x'], cutAfter: 0 }, { chunks: ['whole'] });
         assert.equal((await ask({ providers: [providerAt(server, type)] })).result.text, 'whole');
         assert.equal(server.calls.length, 2);
@@ -151,7 +151,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         await waitUntil('the server sees the socket close', () => server.calls[0]?.aborted === true);
       });
 
-      test('a stream that falls silent is abandoned, one that is only slow is not', async () => {
+      test('a stream that falls silent is abandoned, a slow one is not', async () => {
         const selection = { llm_overall_timeout_secs: 1.2 };
         server.script({ chunks: ['a', 'b', 'c'], stallAfter: 1 });
         const error = await failureOf({ providers: [providerAt(server, type)], selection });
@@ -160,7 +160,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         assert.equal((await ask({ providers: [providerAt(server, type)], selection })).result.text, 'abcde');
       });
 
-      test('an abort closes the socket, before and within the answer', async () => {
+      test('an abort closes the socket, before and during the answer', async () => {
         for (const turn of [{ silent: true }, { endless: 'word ', delayMs: 5 }]) {
           server.script(turn);
           const cancel = new AbortController();
@@ -172,7 +172,7 @@ describe('failures', { concurrency: FORMATS.length }, () => {
         }
       });
 
-      test('an effect that is no longer wanted stops the model', async () => {
+      test('an effect that is no longer wanted stops the model call', async () => {
         server.script({ endless: 'word ', delayMs: 1 });
         const error = await failureOf({ providers: [providerAt(server, type)], progress: async () => false });
         assert.equal(error.code, 'cancelled');
@@ -213,7 +213,7 @@ describe('no server at all', () => {
     assertNoKey(error);
   });
 
-  test('a provider without its key is refused without looking into the environment', async () => {
+  test('a provider without its key is refused without a look into the environment', async () => {
     process.env.OPENAI_API_KEY = 'from-the-environment';
     const server = await startModelServer();
     try {

@@ -42,7 +42,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.equal(named.result.model, 'default-model');
   });
 
-  test('a disabled provider is never asked', async () => {
+  test('a disabled provider is never called', async () => {
     const [a, b] = two([model('m')], [model('m')]);
     assert.ok(a !== undefined && b !== undefined);
     second.script({ chunks: ['b'] });
@@ -50,7 +50,7 @@ describe('aliases, retries and fallbacks', () => {
     assert.equal(result.provider, 'b');
   });
 
-  test('the fallback alias answers after the retries of the first are used up', async () => {
+  test('the fallback alias answers after the retries of the first alias are used up', async () => {
     first.script(DOWN);
     second.script({ chunks: ['from b'] });
     const providers = two([model('main', { fallback_alias: 'spare' })], [model('spare')]);

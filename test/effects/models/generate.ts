@@ -8,7 +8,7 @@ import type { ModelServer } from '../../support/model-server.ts';
 
 /** Unlike the keys of any vendor, so that it is only removed from texts because it is known. */
 export const KEY = 'Zq/4711+very=secret.value';
-/** The formats of the wire that every behaviour is tested over. */
+/** Wire formats over which every behaviour is tested. */
 export const FORMATS = ['openai-compatible', 'openai', 'anthropic', 'gemini'] as const;
 
 /** A provider of the given type at the test server, with the alias `default`. */
@@ -67,7 +67,7 @@ export async function ask(options: Ask): Promise<Asked> {
   return { result: ModelResult.parse(value), chunks };
 }
 
-/** The error that a call ends with; fails when it ends well. */
+/** The error that a call ends with; fails when it succeeds. */
 export async function failureOf(options: Ask): Promise<SvcError> {
   try {
     await ask(options);

@@ -11,12 +11,12 @@ import { ModelSelection, ProviderConfig, ProviderConfigs } from '../../../manife
 import { systemRandom } from '../../../runtime/random.ts';
 
 describe('detectProvider', () => {
-  test('finds nothing where nothing is', () => {
+  test('finds no provider without settings', () => {
     assert.equal(detectProvider({}), null);
     assert.equal(detectProvider({ OPENAI_API_KEY: '', OLLAMA_HOST: '' }), null);
   });
 
-  test('makes a provider with alias default from each key, keeping the key a reference', () => {
+  test('makes a provider with alias default from each key, and keeps the key a reference', () => {
     const types = { ANTHROPIC_API_KEY: 'anthropic', OPENAI_API_KEY: 'openai', GOOGLE_GENERATIVE_AI_API_KEY: 'gemini' };
     for (const [name, type] of Object.entries(types)) {
       const provider = detectProvider({ [name]: 'top-secret' });
@@ -27,7 +27,7 @@ describe('detectProvider', () => {
     }
   });
 
-  test('reads OLLAMA_HOST in all the ways it is written', () => {
+  test('reads OLLAMA_HOST in all its notations', () => {
     const ways = {
       'localhost:1234': 'http://localhost:1234',
       '0.0.0.0': 'http://127.0.0.1:11434',
@@ -63,7 +63,7 @@ describe('settings of models', () => {
     });
   });
 
-  test('a mistake is an error that names the key', () => {
+  test('an error in the settings names the key', () => {
     const wrong: [object, string][] = [
       [{ ...base, endpont: 'http://x' }, 'endpont'],
       [{ ...base, type: 'openai-compatible' }, 'endpoint'],
@@ -88,13 +88,13 @@ describe('settings of models', () => {
 });
 
 describe('parts of a model call', () => {
-  test('cost is counted by direction, without binary noise', () => {
+  test('cost is counted by direction, without rounding noise of binary fractions', () => {
     assert.equal(costOf(0.1, 1_000, 2_000), 0.3);
     assert.equal(costOf({ input: 0.003, output: 0.015 }, 1_234, 567), 0.012207);
     assert.equal(costOf(0, 1e9, 1e9), 0);
   });
 
-  test('pauses double, are jittered, and never undercut Retry-After', () => {
+  test('pauses double, have jitter, and are never shorter than Retry-After', () => {
     const low = { ...systemRandom, fraction: () => 0 };
     const high = { ...systemRandom, fraction: () => 0.999 };
     assert.deepEqual(

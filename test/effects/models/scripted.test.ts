@@ -33,7 +33,7 @@ describe('the scripted provider', () => {
   }
   const say = (content: string, more: object = {}): object => ({ messages: [{ role: 'user', content }], ...more });
 
-  test('the example of the documentation answers, and says that no model was asked', async () => {
+  test('the example of the documentation answers, and reports that no model was called', async () => {
     const { result, chunks } = await ask(documented);
     assert.equal(result.provider, 'scripted');
     assert.equal(result.text, 'Hello from the script, no model was asked.');
@@ -78,7 +78,7 @@ describe('the scripted provider', () => {
     assert.equal(new Set(texts).size, 1);
   });
 
-  test('no fitting rule is model_failed and shows what had no rule', async () => {
+  test('without a matching rule a call is model_failed, and the error shows the input', async () => {
     const error = await failureOf({
       ...(await scripted('rules: [{match: {contains: a}, reply: b}]')),
       input: say('zzz'),
@@ -105,7 +105,7 @@ describe('the scripted provider', () => {
     assert.match((await failureOf({ providers: [missing], scriptDir: folder })).message, /cannot be read/);
   });
 
-  test('a pattern that would blow up a backtracking engine ends at once', async () => {
+  test('a pattern that is exponential in a backtracking engine ends at once', async () => {
     const options = await scripted("rules: [{match: {regex: '^(a+)+$'}, reply: x}, {reply: other}]");
     const startedAt = performance.now();
     const { result } = await ask({ ...options, input: say(`${'a'.repeat(50_000)}!`) });
@@ -113,7 +113,7 @@ describe('the scripted provider', () => {
     assert.ok(performance.now() - startedAt < 15_000);
   });
 
-  test('a changed file counts at the next call', async () => {
+  test('a changed file is used from the next call on', async () => {
     const options = await scripted('rules: [{reply: old}]');
     assert.equal((await ask(options)).result.text, 'old');
     const path = join(folder, `script-${files}.yaml`);
@@ -122,7 +122,7 @@ describe('the scripted provider', () => {
     assert.equal((await ask(options)).result.text, 'new');
   });
 
-  test('calls at the same time: each sees a change of the file that was made before it came', async () => {
+  test('concurrent calls: each sees a change of the file that was made before it', async () => {
     const { providers, scriptDir = folder } = await scripted('rules: [{reply: before}]');
     const path = join(folder, `script-${files}.yaml`);
     const source = answerFromScript({ clock: systemClock, scriptDir });
@@ -140,7 +140,7 @@ describe('the scripted provider', () => {
     };
     for (let round = 0; round < 40; round += 1) {
       const others = [said(), said()];
-      // Another number of steps each time: in one of them the file is being looked at for the others.
+      // Another number of steps each time: in one of them the file is being read for the others.
       for (let step = 0; step < round; step += 1) await Promise.resolve();
       writeFileSync(path, `rules: [{reply: round ${round}}]`);
       utimesSync(path, new Date(), new Date(Date.now() + round * 1_000));

@@ -33,13 +33,13 @@ describe('tool results that a conversation refers to', () => {
     }
   }
 
-  test('are given whole, without their reference', () =>
+  test('tool results are given completely, without their reference', () =>
     stored(async (blobs, put) => {
       const given = await withToolResults(conversation(answer(await put('whole'))), blobs, 'acme');
       assert.deepEqual(given.messages[1], { role: 'tool', content: 'whole', tool_call_id: 'c1', tool_name: 'fs.read' });
     }));
 
-  test('are cut at 256 KiB and say how much is missing; no character is cut in two', () =>
+  test('tool results are cut at 256 KiB with the size of the rest; no character is split', () =>
     stored(async (blobs, put) => {
       const text = `x${'ä'.repeat(200_000)}`;
       const [given = ''] = contents(await withToolResults(conversation(answer(await put(text))), blobs, 'acme'));
@@ -47,7 +47,7 @@ describe('tool results that a conversation refers to', () => {
       assert.ok(Buffer.byteLength(given) < 257 * 1024);
     }));
 
-  test('the oldest stay at their beginning when all together are too much', () =>
+  test('the oldest tool results are cut to their beginning when all together are too large', () =>
     stored(async (blobs, put) => {
       const refs = await Promise.all(Array.from({ length: 18 }, (_, n) => put(`${n} ${'y'.repeat(300_000)}`)));
       const given = contents(await withToolResults(conversation(...refs.map((ref) => answer(ref))), blobs, 'acme'));
@@ -56,7 +56,7 @@ describe('tool results that a conversation refers to', () => {
       assert.ok(Buffer.byteLength(given.join('')) < 4.1 * 1024 * 1024);
     }));
 
-  test('another tenant’s, or one that is gone, stays at its beginning', () =>
+  test('a tool result of another tenant, or a removed one, is cut to its beginning', () =>
     stored(async (blobs, put) => {
       const input = conversation(answer(await put('secret')), answer('0'.repeat(64)));
       assert.deepEqual(contents(await withToolResults(input, blobs, 'other')), ['the beginning', 'the beginning']);
@@ -103,7 +103,7 @@ describe('limits of a tier', () => {
     return { ask, limits, [Symbol.asyncDispose]: () => rm(scriptDir, { recursive: true }) };
   }
 
-  test('a call is taken before it is made, and refused when none is left', async () => {
+  test('a call is counted before it is made, and refused when none is left', async () => {
     await using limited = await asking(10);
     await limited.ask();
     await limited.ask();
@@ -111,10 +111,10 @@ describe('limits of a tier', () => {
       limited.ask(),
       (error: SvcError) => error.code === 'rate_limited' && error.retryAfterMs === 1_000,
     );
-    assert.equal(limited.limits.left.get('model_tokens'), 79, 'of the third only its first token');
+    assert.equal(limited.limits.left.get('model_tokens'), 79, 'only the first token of the third call');
   });
 
-  test('an answer that used more tokens than are left is given, and the next call is refused', async () => {
+  test('an answer that used more tokens than are left is returned, and the next call is refused', async () => {
     await using limited = await asking(5_000);
     await limited.ask();
     assert.equal(limited.limits.left.get('model_tokens'), 0);

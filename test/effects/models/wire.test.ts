@@ -4,7 +4,7 @@ import { type ModelServer, startModelServer } from '../../support/model-server.t
 import { sample } from '../../support/size.ts';
 import { ask, FORMATS, KEY, providerAt } from './generate.ts';
 
-/** Each is an event of its own on the wire. */
+/** Each is a separate event on the wire. */
 const TOKENS = sample({ normal: 2_000, long: 5_000 });
 
 const TOOLS = [
@@ -16,14 +16,14 @@ const TOOLS = [
 ];
 
 for (const type of FORMATS) {
-  describe(`model.generate over the wire of ${type}`, () => {
+  describe(`model.generate over the wire format of ${type}`, () => {
     let server: ModelServer;
     before(async () => {
       server = await startModelServer();
     });
     after(() => server.stop());
 
-    test('a streamed answer arrives whole, in chunks, with tokens and cost', async () => {
+    test('a streamed answer arrives completely, in chunks, with tokens and cost', async () => {
       server.script({ chunks: ['Hel', 'lo, ', 'wörld 🎉'], delayMs: 15, usage: { input: 100, output: 20 } });
       const { result, chunks } = await ask({ providers: [providerAt(server, type)] });
       assert.equal(result.text, 'Hello, wörld 🎉');
@@ -44,7 +44,7 @@ for (const type of FORMATS) {
       assert.notEqual(server.calls[0]?.body.stream, true);
     });
 
-    test('tool calls come back under our names with their arguments, not run', async () => {
+    test('tool calls are returned under our names with their arguments, and not run', async () => {
       const args = JSON.stringify({ path: '/workspace/a.txt' });
       for (const stream of [true, false]) {
         server.script({ chunks: ['Let me look.'], toolCalls: [{ id: 'call_7', name: 'fs_read', arguments: args }] });
@@ -58,7 +58,7 @@ for (const type of FORMATS) {
       }
     });
 
-    test('a call of a tool that was not offered is handed back by its name', async () => {
+    test('a call of a tool that was not offered is returned under its name', async () => {
       server.script({ toolCalls: [{ id: 'c1', name: 'made_up', arguments: '{"a":1}' }] });
       const { result } = await ask({ providers: [providerAt(server, type)], input: { tools: TOOLS } });
       assert.deepEqual(result.tool_calls[0]?.name, 'made_up');
@@ -105,7 +105,7 @@ for (const type of FORMATS) {
       assert.ok(headers.includes('"x-team":"blue"'));
     });
 
-    test('an answer cut off by the token limit says so', async () => {
+    test('an answer cut off by the token limit is marked', async () => {
       server.script({ chunks: ['half'], finish: 'length' });
       assert.equal((await ask({ providers: [providerAt(server, type)] })).result.finish_reason, 'length');
     });
@@ -122,7 +122,7 @@ for (const type of FORMATS) {
 }
 
 describe('Ollama', () => {
-  test('is spoken to through its OpenAI-compatible endpoint, without a key', async () => {
+  test('Ollama is called through its OpenAI-compatible endpoint, without a key', async () => {
     const server = await startModelServer();
     try {
       server.script({ chunks: ['hi'], usage: { input: 3, output: 1 } });
@@ -138,7 +138,7 @@ describe('Ollama', () => {
 });
 
 describe('token counts', () => {
-  test('a provider that counts nothing is estimated and flagged, never silently free', async () => {
+  test('the tokens of a provider without counts are estimated and marked, never free', async () => {
     const server = await startModelServer();
     try {
       server.script({ chunks: ['x'.repeat(400)] });

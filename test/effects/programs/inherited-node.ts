@@ -1,7 +1,7 @@
 import { ProgramLimits } from '../../../effects/programs/input.ts';
 import { launch } from '../../../effects/programs/launch.ts';
 
-/** A node in its own process with inherited descriptors: prints the output of its program. DIRECTORY PROGRAM. */
+/** A node in a separate process with inherited descriptors: prints the output of its program. DIRECTORY PROGRAM. */
 const [, , directory, program] = process.argv;
 if (directory === undefined || program === undefined) throw new Error('usage: inherited-node.ts DIRECTORY PROGRAM');
 const limits = ProgramLimits.parse({ timeout_ms: 10_000 });

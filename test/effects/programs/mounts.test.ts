@@ -25,7 +25,7 @@ const mount = (volume_id: string, mount_path: string, more: object = {}) => ({
 });
 
 describe('workflow volumes of a program', () => {
-  test('one at /workspace is the workspace, others are below it', async () => {
+  test('a workflow volume at /workspace is the workspace of a program, other volumes are below it', async () => {
     const [own, shared] = [await volumes.volume(), await volumes.volume()];
     const path = await setup.script('#!/bin/sh\npwd; echo $HOME; echo mine > a; echo ours > data/b\n');
     const mounts = [mount(own, '/workspace'), mount(shared, '/workspace/data')];
@@ -70,7 +70,7 @@ describe('workflow volumes of a program', () => {
     assert.equal(volumes.volumes.store.isHeld('acme', id), false);
   });
 
-  test('where the node may, programs find /workspace too, and read-only volumes', async (t) => {
+  test('where the node may mount, programs find /workspace too, and read-only volumes', async (t) => {
     const { view } = await openWorkspaceView(setup.workspaces);
     if (view === null) return t.skip('no mount namespace here');
     const viewed = await programsUnderTest({ volumes: volumes.volumes, view });

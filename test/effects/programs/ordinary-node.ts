@@ -1,7 +1,9 @@
 import { programsUnderTest } from '../../support/program-under-test.ts';
 import { sandboxFor } from '../../support/sandbox.ts';
 
-/** A node in its own process, of the user that runs it: prints the answer of the gateway to a program in a sandbox. */
+/**
+ * A node in a separate process, of the user that runs it: prints the answer of the gateway to a program in a sandbox.
+ */
 const [, , workspaces] = process.argv;
 if (workspaces === undefined) throw new Error('usage: ordinary-node.ts WORKSPACES');
 const { sandbox, reason } = await sandboxFor(workspaces);

@@ -15,21 +15,24 @@ import { alive, type ProgramsUnderTest, programsUnderTest } from '../../support/
 import { waitUntil } from '../../support/wait-until.ts';
 
 const LIMIT = 24;
-/** The launcher, the view and the guard. */
+/** Processes around a program: the launcher, the mount namespace and the guard. */
 const WRAPPERS = 3;
-/** Doubles seven times: never more than 255 processes, bounded or not. */
+/** Doubles seven times: at most 255 processes, with or without the limit. */
 const BOMB = `#!/bin/sh
 b() { if [ "$1" -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; sleep 600; }
 b 7
 `;
-/** Leaves its group with each, and empties their environment: nothing but the tree, or the control group, tells whose they are. */
+/**
+ * Each process leaves the group of its parent with an empty environment: only the process tree, or the control group,
+ * shows to which run it belongs.
+ */
 const SCATTERED = `#!/bin/sh
 i=0
 while [ $i -lt 200 ]; do env -i setsid /bin/sleep "$MARK" & i=$((i + 1)); done
 wait
 `;
 
-/** Whether a process has a text in its command line or environment; one that is being reaped has none. */
+/** Whether a process has a text in its command line or environment; a process that is being reaped has none. */
 function isMarked(pid: number, mark: string): boolean {
   const has = (file: string): boolean => {
     try {
@@ -48,8 +51,8 @@ const found = (mark: string): number[] =>
     .filter((pid) => isMarked(pid, mark));
 
 /**
- * The most processes with the text at any time, until stopped. A look takes a while, and meanwhile some end and others take their
- * place: those that are still there after it were there together.
+ * The highest number of concurrent processes with the text, until stopped. A look takes a while, and meanwhile some end
+ * and others start: those that still exist after it existed at the same time.
  */
 function highest(mark: string): () => number {
   let most = 0;
@@ -75,7 +78,7 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
     ['a fork bomb', BOMB],
     ['processes that leave their group and environment', SCATTERED],
   ] as const) {
-    test(`${title} never are more than the limit and its wrappers, and none stays`, async (t) => {
+    test(`${title} has at most the limit of processes and its wrappers, and leaves none`, async (t) => {
       if (cgroups === null) return t.skip('NO CONTROL GROUPS HERE: the bound is only sampled');
       const mark = `${7_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
       const path = await setup.script(source);
@@ -123,7 +126,7 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
     await cgroups.end(run);
   });
 
-  test('without control groups the tree is stopped, then killed, also what left the group', async () => {
+  test('without control groups the process tree is stopped, then killed, also processes that left the group', async () => {
     const mark = `${8_000_000_000 + Math.trunc(Math.random() * 1e9)}`;
     const limits = ProgramLimits.parse({ timeout_ms: 60_000, processes: LIMIT });
     const path = await setup.script(SCATTERED.replace('i=$((i + 1))', 'i=$((i + 1)); sleep 0.01'));
@@ -138,10 +141,10 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
     });
     assert.equal(result.stopped_by, 'processes');
     await waitUntil('all of them are gone', () => found(mark).length === 0);
-    assert.ok(most() < 200, 'it was ended before it had all of them');
+    assert.ok(most() < 200, 'it was ended before it had all processes');
   });
 
-  test('groups are made below the node’s own of either version, at the top where a container shows that', () => {
+  test('control groups are made below the node’s own in either version, and at the top in a container', () => {
     const own = '8:pids:/a/b\n4:memory:/m\n0::/\n';
     const exists = (path: string) => !path.endsWith('/gone');
     assert.deepEqual(candidates(own, exists), ['/sys/fs/cgroup/pids/a/b', '/sys/fs/cgroup']);
@@ -151,10 +154,10 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
     assert.deepEqual(candidates('', exists), []);
   });
 
-  test('descriptors that the node was started with do not reach it', async () => {
+  test('descriptors that the node inherited do not reach a program', async () => {
     const secret = openSync(join(setup.directory, 'secret'), 'w+', 0o600);
     const script = await setup.script('#!/bin/sh\nls -l /proc/self/fd\n');
-    // The node is a process of its own, which gets 57 and 200 from here.
+    // The node is a separate process, which inherits 57 and 200 from this one.
     const given = new Set([57, 200]);
     const stdio = Array.from({ length: 201 }, (_, at) => (at === 1 ? 'pipe' : given.has(at) ? secret : 'ignore'));
     const program = join(import.meta.dirname, 'inherited-node.ts');
@@ -162,7 +165,7 @@ describe('processes of a run', { timeout: 400_000, skip: process.platform !== 'l
     assert.ok(child.stdout !== null);
     const [output] = await Promise.all([text(child.stdout), once(child, 'close')]);
     closeSync(secret);
-    assert.match(output, / 1 -> /, 'it says what is open');
+    assert.match(output, / 1 -> /, 'it prints the open descriptors');
     assert.doesNotMatch(output, /secret/);
     for (const fd of given) assert.match(output, new RegExp(` ${fd} -> /dev/null`));
   });

@@ -9,13 +9,13 @@ import type { Json } from '../../../runtime/json.ts';
 import { alive, type ProgramsUnderTest, programsUnderTest, recorded } from '../../support/program-under-test.ts';
 
 const MiB = 1024 * 1024;
-/** Says its process ids, its own and two generations below it, and stays. */
+/** Prints its process id and those of two generations below it, and waits. */
 const FAMILY = `#!/bin/sh
 sh -c 'echo $$; sh -c "echo \\$\\$; exec sleep 300" & wait' &
 echo $$
 wait
 `;
-/** As FAMILY, but nothing heeds TERM and one process leaves the group. */
+/** Like FAMILY, but all ignore TERM and one process leaves the group. */
 const STUBBORN = `#!/bin/sh
 trap '' TERM
 echo $$
@@ -33,7 +33,7 @@ async function gone(pids: readonly number[]): Promise<void> {
   }
 }
 
-/** Gathers process ids from progress; resolves when `count` came. */
+/** Collects process ids from progress; resolves when `count` have come. */
 function pidReader(count: number) {
   const { promise, resolve } = Promise.withResolvers<number[]>();
   let text = '';
@@ -53,7 +53,7 @@ describe('the end of program.run', { timeout: 400_000 }, () => {
   });
   after(() => setup.close());
 
-  test('a program beyond its timeout is ended and the result says so', async () => {
+  test('a program over its timeout is ended and the result says so', async () => {
     const path = await setup.script('#!/bin/sh\necho begun; exec sleep 300\n');
     const result = await setup.run({ path, limits: { timeout_ms: 3_000 } });
     assert.deepEqual([result.timed_out, result.stopped_by, result.signal], [true, 'timeout', 'SIGTERM']);
@@ -61,7 +61,7 @@ describe('the end of program.run', { timeout: 400_000 }, () => {
     assert.ok(result.duration_ms < 30_000);
   });
 
-  test('a program that ignores TERM gets KILL after the grace', async () => {
+  test('a program that ignores TERM gets KILL after the grace time', async () => {
     const path = await setup.script("#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n");
     const result = await setup.run({ path, limits: { timeout_ms: 2_000 } });
     assert.deepEqual([result.timed_out, result.signal, result.exit_code], [true, 'SIGKILL', 137]);
@@ -84,7 +84,7 @@ describe('the end of program.run', { timeout: 400_000 }, () => {
     });
   }
 
-  test('processes a program leaves behind end with it', async () => {
+  test('processes that a program leaves behind end with it', async () => {
     const path = await setup.script('#!/bin/sh\nsleep 300 & echo $!\nsetsid sleep 300 & echo $!\n');
     const result = await setup.run({ path });
     assert.equal(result.exit_code, 0);
@@ -96,8 +96,8 @@ describe('the end of program.run', { timeout: 400_000 }, () => {
     await assert.rejects(setup.run({ path }, { progress: () => false }), { code: 'cancelled' });
   });
 
-  test('a program over its memory limit is killed, counting its children', async () => {
-    // Neither is over the limit alone, and neither grows until the system refuses it more and it ends by itself.
+  test('a program over its memory limit is killed; its children count', async () => {
+    // Neither process is over the limit alone, and neither grows until the system ends it.
     const eat = 'const held = Buffer.alloc(200 * 1024 * 1024, 1); setInterval(() => held[0], 1_000)';
     const path = await setup.script(`#!/bin/sh\nnode -e '${eat}' &\nnode -e '${eat}' &\nwait\n`);
     const result = await setup.run({ path, limits: { timeout_ms: 60_000, memory_bytes: 300 * MiB } });

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { endLeftovers, recordRun } from '../../../effects/programs/leftovers.ts';
 import { smallFileSystem } from '../../support/small-disk.ts';
 
-/** Takes each page that becomes free, as the log of a node does. */
+/** Takes each page that becomes free, like the log of a node. */
 const TAKER = `
 const file = require('node:fs').openSync(process.argv[1], 'a');
 process.stdout.write('up');

@@ -12,11 +12,11 @@ const NAMESPACES = [
 ] as const;
 
 const PID = '$ENV{PID} + 0';
-/** Of a call on another process: it gains what is answered, also an error that says that the process was found. */
+/** A call on another process. Any answer gains, also an error that shows that the process was found. */
 const onProcess = (number: number, ...args: readonly string[]): string =>
   perl(`my @given = (${args.join(', ')}); my $r = syscall(${number}, @given); print "GAINED $r" if $r >= 0;`);
 
-/** Where the process is found an address is looked at; 14: it is none of the process's. */
+/** A check of an address comes after the process was found; 14: the address is invalid. */
 const memoryCall = (number: number): string =>
   perl(
     `my $b = "x" x 8; my $at = pack("PQ", $b, 8); my $there = pack("QQ", 0, 8); my $r = syscall(${number}, ${PID}, $at, 1, $there, 1, 0); print "GAINED" if $r >= 0 or $! == 14;`,
@@ -32,7 +32,7 @@ const SOCKETS = [
   ['programs for packets', 44, 3],
 ] as const;
 
-/** System calls that a program without privileges has no use for (numbers of x64). */
+/** System calls that a program without privileges does not need (numbers of x64). */
 export const CALLS: readonly SandboxEscape[] = [
   ...NAMESPACES.map(([name, flag]) =>
     row(`a namespace of ${name} by its call`, call(272, String(flag)), name === 'users' ? 'anybody' : 'root'),

@@ -10,7 +10,7 @@ const make = (title: string, text: string, command = 'make'): SandboxEscape =>
   row(`make, by ${title}`, `printf '${text}' > Makefile && ${command} 2>&1`);
 const reader = (title: string, command: string): SandboxEscape => row(title, `${command} 2>&1`);
 
-/** Programs that run or read what their configuration names: it gets them no more than their sandbox has. */
+/** Programs that run or read what their configuration names: they get no more than their sandbox has. */
 export const CONFIGURATIONS: readonly SandboxEscape[] = [
   git('an alias', 'alias.x', 'git x', `!${SECRET}`),
   git('an editor', 'core.editor', `echo x > f && git add f && ${AUTHOR} commit`, `${SECRET}; :`),

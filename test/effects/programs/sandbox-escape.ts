@@ -7,12 +7,15 @@ export interface SandboxEscape {
    * `$SOCKET` and `$ABSTRACT` Unix sockets; `$PID` a process with the sentinel in its environment; `$MARKER` a file's name.
    */
   readonly script: string;
-  /** Who gets it without the sandbox: that proves that the attempt can succeed. Null: not tried, it would harm this machine. */
+  /**
+   * User who gets it without the sandbox, which proves that the attempt can succeed. Null: not tried, since it would
+   * harm this machine.
+   */
   readonly without: 'anybody' | 'root' | null;
 }
 
 export const perl = (code: string): string => `timeout 5 perl -MSocket -MFcntl -e '${code}' 2>&1`;
-/** Gains where the kernel does not refuse the call at once: what it says of bad arguments is beyond the check. */
+/** Gains where the kernel does not refuse the call at once: an error about arguments comes after that check. */
 export const call = (number: number, ...args: readonly string[]): string =>
   perl(
     `my @given = (${args.join(', ')}); my $r = syscall(${number}, @given); my $e = $! + 0; print "GAINED $r $e" if $r >= 0 or ($e != 1 and $e != 38 and $e != 13);`,

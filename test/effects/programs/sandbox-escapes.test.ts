@@ -14,8 +14,8 @@ import { CHOSEN_ESCAPES, SANDBOX_ESCAPES } from './sandbox-escapes.ts';
 const SENTINEL = `sentinel-${randomUUID()}`;
 const GAINED = new RegExp(`GAINED|${SENTINEL}`);
 const PRISONER = join(import.meta.dirname, 'sandbox-prisoner.ts');
-/** An ordinary user who owns nothing here. */
-const STRANGER = 64_329;
+/** An ordinary user without files here. */
+const OTHER_USER = 64_329;
 const isRoot = process.getuid?.() === 0;
 
 const listening = (server: Server, at: string | { readonly port: number; readonly host: string }): Promise<Server> =>
@@ -34,7 +34,7 @@ describe('escape attempts from the sandbox', {
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'svc-sandbox-'));
-    // Everybody may look: it is the sandbox that must hold, not the permissions.
+    // All users may read: the test is about the sandbox, not about permissions.
     await chmod(directory, 0o755);
     const [data, out] = [join(directory, 'data'), join(directory, 'out')];
     await mkdir(join(data, 'other'), { recursive: true });
@@ -69,7 +69,7 @@ describe('escape attempts from the sandbox', {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** What each attempt said, made by a node of this user or of a stranger. */
+  /** Results of all attempts on a node of this user or of another one. */
   async function said(where: 'inside' | 'outside', uid: number): Promise<ReadonlyMap<string, string>> {
     const workspaces = join(directory, `${where}-${uid}`);
     await mkdir(workspaces);
@@ -104,8 +104,8 @@ describe('escape attempts from the sandbox', {
     return new Map(rows);
   }
 
-  /** Of this machine's root the tests have only when they run as root. */
-  const ORDINARY = isRoot ? STRANGER : (process.getuid?.() ?? -1);
+  /** Root on this machine is available only when the tests run as root. */
+  const ORDINARY = isRoot ? OTHER_USER : (process.getuid?.() ?? -1);
   const needsRoot = { skip: isRoot ? false : 'only root can run a node as root' };
 
   async function nothingGained(t: Pick<TestContext, 'skip'>, uid: number): Promise<void> {
@@ -133,7 +133,7 @@ describe('escape attempts from the sandbox', {
   test('no escape attempt succeeds on a node that runs as an ordinary user', (t) => nothingGained(t, ORDINARY));
   test('without the sandbox the same attempts succeed for an ordinary user', () => gainedWithout(ORDINARY));
 
-  test('there are 200 attempts at least, each with a title of its own', () => {
+  test('there are at least 200 attempts, each with a unique title', () => {
     assert.ok(SANDBOX_ESCAPES.length >= 200, String(SANDBOX_ESCAPES.length));
     assert.equal(new Set(SANDBOX_ESCAPES.map(({ title }) => title)).size, SANDBOX_ESCAPES.length);
   });

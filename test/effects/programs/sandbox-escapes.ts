@@ -82,7 +82,7 @@ const PRIVILEGES: readonly SandboxEscape[] = [
   row('becoming root', perl('$> = 0; $< = 0; print "GAINED" if $> == 0 or $< == 0'), 'root'),
   row('becoming somebody else', perl('$> = 12345; print "GAINED" if $> == 12345'), 'root'),
   row('groups', perl('$) = "0 0 4"; print "GAINED" if $) =~ /\\b4\\b/'), 'root'),
-  row('programs that make root of everybody', gained('grep -q "^NoNewPrivs:.0" /proc/self/status')),
+  row('programs that give every user root rights', gained('grep -q "^NoNewPrivs:.0" /proc/self/status')),
   row('capabilities', gained('grep "^Cap[EPIA]" /proc/self/status | grep -vq 0000000000000000$'), 'root'),
   row('a user namespace', gained('unshare -U true')),
   row('root of a user namespace', gained('unshare -Ur id | grep -q uid=0')),
@@ -148,6 +148,6 @@ export const SANDBOX_ESCAPES: readonly SandboxEscape[] = [
   ...CONFIGURATIONS,
 ];
 
-/** Each fourth of them runs with the tests; a long run and `npm run attack` make all (`SVC_ATTACK=whole`). */
+/** Every fourth attempt runs with the tests; a long run and `npm run attack` make all (`SVC_ATTACK=whole`). */
 const EACH = process.env.SVC_ATTACK === 'whole' ? 1 : sample({ normal: 6, long: 1 });
 export const CHOSEN_ESCAPES: readonly SandboxEscape[] = SANDBOX_ESCAPES.filter((_escape, index) => index % EACH === 0);

@@ -8,16 +8,16 @@ const hidden = (path: string, without: SandboxEscape['without'] = null): Sandbox
     without,
   );
 const device = (name: string): SandboxEscape => row(`the device ${name}`, gained(`[ -e /dev/${name} ]`), null);
-/** So many at once, while the bound is 256. */
+/** Number of concurrent processes, above the limit of 256. */
 const many = (title: string, script: string): SandboxEscape => row(title, script, null);
 /**
- * Where the system holds no bound the node looks, and ends what is too much after a moment, which is longer on a busy
- * machine: what still stands after all these looks is gained. The processes live longer than that.
+ * Without a limit of the system the node counts processes and ends surplus ones after a moment, which is longer on a
+ * busy machine: processes that are left after all these looks gained. The processes live longer than that.
  */
 const COUNT =
   'sleep 5; n=0; while [ "$(ls -d /proc/[0-9]* | wc -l)" -gt 300 ]; do n=$((n + 1)); if [ $n -gt 20 ]; then echo GAINED; break; fi; sleep 1; done';
 
-/** Files, devices, sockets and the table of processes of the machine, and how much of it one program takes. */
+/** Files, devices, sockets and the process table of the machine, and the share of it that one program may take. */
 export const PLACES: readonly SandboxEscape[] = [
   ...['/etc/passwd', '/etc/hosts', '/etc/ld.so.cache', '/usr/bin/env', '/usr/lib', '/bin/sh', '/etc'].map(writable),
   ...['/proc/sys/kernel/hostname', '/proc/sys/vm/drop_caches'].map(writable),
@@ -95,13 +95,13 @@ export const PLACES: readonly SandboxEscape[] = [
   row('the network of the host, by its routes', gained('[ "$(wc -l < /proc/net/route)" -gt 1 ]'), null),
   row('the network of the host, by its neighbours', gained('[ "$(wc -l < /proc/net/arp)" -gt 1 ]'), null),
   row('the network of the host, by its Unix sockets', gained('grep -qF "$SOCKET" /proc/net/unix')),
-  // Its flags are set to what they are: where it succeeds, the machine keeps its loopback.
+  // It sets flags to their present values, so the machine keeps its loopback where it succeeds.
   row(
     'an interface',
     perl(
       'socket(S, PF_INET, SOCK_DGRAM, 0) or die; my $q = pack("a16s", "lo", 0); ioctl(S, 0x8913, $q) or die; print "GAINED" if ioctl(S, 0x8914, $q)',
     ),
-    // Tried inside alone: of the machine's own network nothing is changed.
+    // Tried only inside: nothing in the machine's own network is changed.
     null,
   ),
   row(
@@ -127,14 +127,14 @@ export const PLACES: readonly SandboxEscape[] = [
     null,
   ),
   row(
-    'a packet to the world',
+    'a packet to the internet',
     perl(
       'socket(S, PF_INET, SOCK_DGRAM, 0); connect(S, sockaddr_in(53, inet_aton("192.0.2.1"))) or die $!; print "GAINED"',
     ),
     null,
   ),
   row(
-    'a packet to everybody near',
+    'a broadcast packet',
     perl(
       'socket(S, PF_INET, SOCK_DGRAM, 0); setsockopt(S, 1, 6, 1); send(S, "x", 0, sockaddr_in(9, inet_aton("255.255.255.255"))) or die $!; print "GAINED"',
     ),
@@ -163,7 +163,7 @@ export const PLACES: readonly SandboxEscape[] = [
     null,
   ),
   row(
-    'a control group that tells the host to run something',
+    'a control group with a release agent on the host',
     gained('[ -e /sys/fs/cgroup/memory/release_agent -o -e /sys/fs/cgroup/cgroup.subtree_control ]'),
     null,
   ),

@@ -33,7 +33,7 @@ const workflowInput: JsonObject = {
   identity,
 };
 
-/** Runs a handler as the runner does: input checked, signal in the test's hands. */
+/** Runs a handler as the runner does: its input is checked, and the test controls the signal. */
 function run<Input extends EffectHandler['input']>(
   handler: EffectHandler<Input>,
   input: Json,
@@ -43,7 +43,7 @@ function run<Input extends EffectHandler['input']>(
   return handler.run(handler.input.parse(input), context);
 }
 
-/** Starts that keep book; `meanwhile` happens after the start was sent. */
+/** Starts that record their calls; `meanwhile` runs after the start was sent. */
 function book(outcome: SvcError | null = null, meanwhile: () => void = () => {}) {
   const started: unknown[] = [];
   const cancelled: string[] = [];
@@ -78,7 +78,7 @@ const code = (expected: ErrorCode, said: RegExp) => (error: unknown) =>
   error instanceof SvcError && error.code === expected && said.test(error.message);
 
 describe('agent.start and workflow.start', () => {
-  test('pass the complete request on, and answer what was started', async () => {
+  test('agent.start and workflow.start pass the complete request on, and answer with the started run', async () => {
     const { agent, workflow, started } = book();
     assert.deepEqual(await run(agent, agentInput), { agent_id: 'a-1' });
     assert.deepEqual(await run(workflow, workflowInput), { workflow_id: 'w-1', name: 'release' });
@@ -109,7 +109,7 @@ describe('agent.start and workflow.start', () => {
     ['an unknown isolation', { isolation: 'chroot' }, /isolation/],
     ['a relative mount', { mounts: [{ volume_id: 'v', mount_path: 'x', access_mode: 'read-only' }] }, /mounts/],
     ['an address that is none', { notify: { to: 'nowhere', as: 'Word', context: null } }, /notify/],
-    ['nobody to notify', { notify: null }, /notify/],
+    ['no actor to notify', { notify: null }, /notify/],
     ['no identity', { identity: null }, /identity/],
   ];
   for (const [what, change, path] of MISFITS) {
@@ -134,7 +134,7 @@ describe('agent.start and workflow.start', () => {
     await assert.rejects(run(workflow, workflowInput), code('not_found', /^workflow "release" is not deployed/));
   });
 
-  test('an input that does not fit its schema says where, in the text that the parent reads', async () => {
+  test('an input that does not fit its schema is an error that names the place, in the text that the parent reads', async () => {
     const details = [
       { path: 'input.tag', message: 'expected a string' },
       { path: 'input.count', message: 'expected a number' },
@@ -149,7 +149,7 @@ describe('agent.start and workflow.start', () => {
     );
   });
 
-  test('other failures stay what they are, so that those worth a retry are tried again', async () => {
+  test('other failures keep their code, so that those worth a retry are tried again', async () => {
     for (const failure of ['unavailable', 'mailbox_full', 'conflict', 'unsupported_isolation'] as const) {
       const { agent, cancelled } = book(new SvcError(failure, 'as it was'));
       await assert.rejects(run(agent, agentInput), code(failure, /^as it was$/));
@@ -199,7 +199,7 @@ describe('agent.start and workflow.start', () => {
     }
   });
 
-  test('signal and trace reach the start', async () => {
+  test('signal and trace context reach the start', async () => {
     const { signal } = new AbortController();
     let seen: unknown[] = [];
     const starts: AgentStarts = {

@@ -1,6 +1,8 @@
 import { ACME, volumesUnderTest } from './volumes-under-test.ts';
 
-/** A node in its own process, to be killed while it creates, fills and removes volumes in the directory `argv[2]`. */
+/**
+ * A node in a separate process, to be killed while it creates, fills and removes volumes in the directory `argv[2]`.
+ */
 const [, , directory] = process.argv;
 if (directory === undefined) throw new Error('usage: busy-node.ts DIRECTORY');
 const { volumes } = await volumesUnderTest({ directory });

@@ -5,7 +5,7 @@ import { requiredText, textFinder } from '../../../effects/volumes/search/grep.t
 import { linearRegex } from '../../../manifests/re2.ts';
 import { sample } from '../../support/size.ts';
 
-test('text that every match holds is found, and none is claimed where it is not sure', () => {
+test('text that every match contains is found, and none is returned where it is not certain', () => {
   const expected: [string, string | null][] = [
     ['needle_7f3a', 'needle_7f3a'],
     ['needle_[0-9a-f]+ [0-9]+', 'needle_'],
@@ -26,7 +26,7 @@ test('text that every match holds is found, and none is claimed where it is not 
   for (const [pattern, text] of expected) assert.equal(requiredText(pattern), text, pattern);
 });
 
-test('whatever matches holds the required text', () => {
+test('every match contains the required text', () => {
   const atom = fc.constantFrom('a', 'b', '_', 'ab', '.', '[ab]', '[^a]', '(a|b)', '(ab_)', '\\.', '\\w', '\\b', '-');
   const part = fc
     .tuple(atom, fc.constantFrom('', '', '*', '+', '?', '{0,1}', '{2}', '*?'))

@@ -24,7 +24,7 @@ async function tree(files: Readonly<Record<string, string>>): Promise<{ id: stri
   return { id, directory };
 }
 
-/** What this process has open below a directory. */
+/** Files that this process has open below a directory. */
 const openBelow = (directory: string): string[] =>
   readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
@@ -36,7 +36,7 @@ const openBelow = (directory: string): string[] =>
   });
 
 describe('a search in a volume', () => {
-  test('is one event, whatever its result', async () => {
+  test('a search is one event, whatever its result', async () => {
     const { id } = await tree({ 'a/b': 'x', 'a/c': 'x', d: 'x' });
     setup.named();
     await setup.volumes.files.grep('acme', id, '/', 'x');
@@ -44,7 +44,7 @@ describe('a search in a volume', () => {
     assert.deepEqual(setup.named(), ['FileRead', 'DirectoryListed']);
   });
 
-  test('ends at its bounds and says which', async () => {
+  test('a search ends at its limits and names the limit', async () => {
     const names = Array.from({ length: 300 }, (_, index) => [`d${index % 7}/f${index}`, 'match\nmatch\n']);
     const { id } = await tree(Object.fromEntries(names));
     const { files } = setup.volumes;
@@ -57,7 +57,7 @@ describe('a search in a volume', () => {
     assert.equal((await files.glob('acme', id, '/', '**')).ended_by, null);
   });
 
-  test('skips binary and too large files and what is no file; pipes never block it', async () => {
+  test('a search skips binary and too large files and everything that is no file; pipes never block it', async () => {
     const { id, directory } = await tree({
       text: 'needle',
       binary: 'needle\0',
@@ -69,14 +69,14 @@ describe('a search in a volume', () => {
     assert.deepEqual([matches.map(({ path }) => path), skipped, files], [['text'], 2, 1]);
   });
 
-  test('cuts long lines, and stays linear on patterns made to be slow', async () => {
+  test('a search cuts long lines, and stays linear with patterns made to be slow', async () => {
     const { id } = await tree({ long: `${'a'.repeat(100_000)}!` });
     const [match] = (await setup.volumes.files.grep('acme', id, '/', '(a*)*!')).matches;
     assert.ok(match !== undefined && match.text.length < 600);
     assert.equal((await setup.volumes.files.grep('acme', id, '/', '(a|aa)+b')).matches.length, 0);
   });
 
-  test('that computes too long is ended, and leaves nothing open', async () => {
+  test('a search that computes too long is ended, and leaves nothing open', async () => {
     const { id, directory } = await tree({ ['a'.repeat(200)]: '' });
     const slow = `${'*a'.repeat(40)}b`;
     const searching = setup.volumes.files.glob('acme', id, '/', slow, { timeMs: 200 });
@@ -89,13 +89,13 @@ describe('a search in a volume', () => {
     assert.deepEqual((await setup.volumes.files.glob('acme', id, '/', '*')).paths.length, 1);
   });
 
-  test('many at once are all answered', async () => {
+  test('many concurrent searches are all answered', async () => {
     const { id } = await tree({ 'a/b': 'x' });
     const all = Array.from({ length: 40 }, () => setup.volumes.files.grep('acme', id, '/', 'x'));
     for (const { matches } of await Promise.all(all)) assert.deepEqual(matches, [{ path: 'a/b', line: 1, text: 'x' }]);
   });
 
-  test('of another tenant finds no volume; a pattern that does not compile is refused', async () => {
+  test('a search of another tenant finds no volume; a pattern that does not compile is refused', async () => {
     const { id } = await tree({ a: 'x' });
     await assert.rejects(setup.volumes.files.grep('other', id, '/', 'x'), { code: 'not_found' });
     await assert.rejects(setup.volumes.files.grep('acme', id, '/', '('), {
@@ -108,7 +108,7 @@ describe('a search in a volume', () => {
 });
 
 describe('a directory that becomes a link while it is searched', () => {
-  test('never leads out of the volume', async () => {
+  test('a directory that becomes a link while it is searched never leads out of the volume', async () => {
     const outside = join(setup.directory, 'outside');
     await mkdir(join(outside, 'sub'), { recursive: true });
     for (const name of ['inner', 'sub/inner']) await writeFile(join(outside, name), 'outside of every volume');
@@ -161,7 +161,7 @@ describe('a directory that becomes a link while it is searched', () => {
 });
 
 describe('a write that replaces known content', () => {
-  test('is refused when the file holds something else, or is gone', async () => {
+  test('a write that replaces known content is refused when the file has other content, or is gone', async () => {
     const { id } = await tree({ file: 'one' });
     const { files } = setup.volumes;
     const expecting = (expected: string) =>
@@ -177,14 +177,14 @@ describe('a write that replaces known content', () => {
     });
   });
 
-  test('goes to the file that a link inside the volume names', async () => {
+  test('a write that replaces known content goes to the file that a link inside the volume names', async () => {
     const { id, directory } = await tree({ 'a/file': 'one' });
     await symlink('a/file', join(directory, 'link'));
     await setup.volumes.files.write('acme', id, 'link', Buffer.from('two'), { expected: Buffer.from('one') });
     assert.equal(String(await setup.volumes.files.read('acme', id, 'a/file')), 'two');
   });
 
-  test('of many at once exactly one wins', async () => {
+  test('of many concurrent writes that replace known content exactly one succeeds', async () => {
     const { id } = await tree({ file: '0' });
     const expected = Buffer.from('0');
     const writes = Array.from({ length: 20 }, (_, index) =>

@@ -12,7 +12,7 @@ import { ACME, MiB, volumesUnderTest } from './volumes-under-test.ts';
 const text = (value: string): Buffer => Buffer.from(value);
 
 describe('files in a volume', () => {
-  test('are written, read, listed, shown and deleted, each with one event', async () => {
+  test('files in a volume are written, read, listed, shown and deleted, each with one event', async () => {
     await using setup = await volumesUnderTest();
     const { files } = setup.volumes;
     const id = await setup.volume();
@@ -102,7 +102,7 @@ describe('nothing leads out of a volume', () => {
     assert.equal(setup.events.at(-1)?.details.attempted_path, '/..');
   });
 
-  test('links a command made are followed inside and nowhere else', async () => {
+  test('links that a command made are followed inside the volume and nowhere else', async () => {
     await using setup = await volumesUnderTest();
     const { files } = setup.volumes;
     const id = await setup.volume();
@@ -158,7 +158,7 @@ describe('nothing leads out of a volume', () => {
 });
 
 describe('size limits of files', () => {
-  test('a file exactly at the limit is taken, one byte more is not', async () => {
+  test('a file exactly at the limit is accepted, one byte more is not', async () => {
     await using setup = await volumesUnderTest();
     const { files } = setup.volumes;
     const id = await setup.volume(1_000);
@@ -176,7 +176,7 @@ describe('size limits of files', () => {
     assert.equal((await setup.volumes.get('acme', id)).used_bytes, 1_000);
   });
 
-  test('two writers at once never get the same room', async () => {
+  test('two concurrent writers never get the same space', async () => {
     await using setup = await volumesUnderTest();
     const { files } = setup.volumes;
     const id = await setup.volume(100_000);
@@ -191,14 +191,14 @@ describe('size limits of files', () => {
     assert.equal((await setup.volumes.get('acme', id)).used_bytes, 60_000);
   });
 
-  test('content that ends early or is refused leaves the file as it was and nothing beside it', async () => {
+  test('content that ends early or is refused leaves the file unchanged and nothing beside it', async () => {
     await using setup = await volumesUnderTest();
     const { files } = setup.volumes;
     const id = await setup.volume(1_000);
     await files.write('acme', id, 'a', text('old'));
     async function* broken() {
       yield text('new');
-      throw new Error('the client is gone');
+      throw new Error('the client disconnected');
     }
     await assert.rejects(files.write('acme', id, 'a', broken()), { code: 'internal' });
     await assert.rejects(files.write('acme', id, 'a', Buffer.alloc(2_000)), { code: 'quota_exceeded' });
@@ -208,7 +208,7 @@ describe('size limits of files', () => {
     assert.deepEqual(await readdir(join(directory, '.svc-uploads')), []);
   });
 
-  test('a full disk is unavailable, not the volume’s limit, and has room again later', async (t) => {
+  test('a full disk is unavailable, not the volume’s limit, and has space again later', async (t) => {
     await using disk = (await smallFileSystem()) ?? (await limitedFiles());
     if (disk === null) return t.skip('neither a file system nor a limit can be made here');
     await using setup = await volumesUnderTest();

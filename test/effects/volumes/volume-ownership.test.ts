@@ -9,7 +9,7 @@ const skip = process.getuid?.() === 0 ? false : 'only root can give files away';
 const text = (value: string): Buffer => Buffer.from(value);
 
 describe('files of a node that runs as root in a directory of another user', { skip }, () => {
-  test('belong to that user: files, directories and replaced files', async () => {
+  test('files, directories and replaced files belong to the user of the directory', async () => {
     await using setup = await volumesUnderTest();
     const { files } = setup.volumes;
     const id = await setup.volume();

@@ -9,7 +9,7 @@ import { sweepVolumes } from '../../../effects/volumes/sweep.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { volumesUnderTest } from './volumes-under-test.ts';
 
-test('a node killed while it makes and removes volumes leaves none half there', async () => {
+test('a node killed while it creates and removes volumes leaves none incomplete', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-'));
   try {
     const kept: string[] = [];
@@ -38,7 +38,7 @@ test('a node killed while it makes and removes volumes leaves none half there', 
   }
 });
 
-/** Opening makes the directory of one that was cut off between its document and its directory. */
+/** Opening creates the directory of a volume that was cut off between its document and its directory. */
 async function directoriesOf(
   volumes: Awaited<ReturnType<typeof volumesUnderTest>>['volumes'],
   listed: readonly { readonly id: string }[],

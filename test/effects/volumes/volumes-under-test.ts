@@ -12,14 +12,14 @@ export const ACME: Identity = { kind: 'local', subject: 'ada', tenant: 'acme', r
 export const OTHER: Identity = { ...ACME, tenant: 'other' };
 export const RUN = '11111111-1111-4111-8111-111111111111';
 
-/** Volumes in a private directory over real documents, with a clock the test may move on. */
+/** Volumes in a private directory over real documents, with a clock that the test may advance. */
 export interface VolumesUnderTest extends AsyncDisposable {
   readonly directory: string;
   readonly root: string;
   readonly volumes: Volumes;
   readonly events: StorageEvent[];
   readonly warnings: string[];
-  /** Workflow executions that run. */
+  /** Workflow executions that are running. */
   readonly running: Set<string>;
   readonly clock: { skewMs: number } & VolumesOptions['clock'];
   /** Names of events of one volume since the last call. */
@@ -59,13 +59,13 @@ export async function volumesUnderTest(
       ...options,
     });
   const volumes = await make();
-  let told = 0;
+  let read = 0;
   return {
     ...{ directory, root, volumes, events, warnings, running, clock },
     again: make,
     named() {
-      const names = events.slice(told).map(({ event }) => event);
-      told = events.length;
+      const names = events.slice(read).map(({ event }) => event);
+      read = events.length;
       return names;
     },
     async volume(sizeBytes) {

@@ -33,7 +33,7 @@ const sweep = (setup: VolumesUnderTest): Promise<number> =>
   });
 
 describe('volumes through the API', () => {
-  test('are created with the node’s defaults, listed newest first, shown and deleted', async () => {
+  test('volumes are created with the node’s defaults, listed newest first, shown and deleted', async () => {
     await using setup = await volumesUnderTest();
     const { volumes } = setup;
     const kept = await volumes.create(ACME, { name: 'kept', storage_class: 'persistent' });
@@ -64,7 +64,7 @@ describe('volumes through the API', () => {
     await setup.volumes.create(OTHER, { name: 'v', storage_class: 'ephemeral' });
   });
 
-  test('a volume that a crash left incomplete is made when it is needed, one half removed is deleted', async () => {
+  test('a volume that a crash left incomplete is completed when it is needed, one partly removed is deleted', async () => {
     await using setup = await volumesUnderTest();
     const id = await setup.volume();
     await rm(join(setup.root, 'acme', id), { recursive: true });
@@ -94,7 +94,7 @@ describe('volumes through the API', () => {
 });
 
 describe('the tail of storage events', () => {
-  test('returns each event of its tenant once, oldest first, with its reader, and none of before', async () => {
+  test('the tail of storage events returns each event of its tenant once, oldest first, with its reader, and no earlier one', async () => {
     await using setup = await volumesUnderTest();
     const id = await setup.volume();
     const { files, store } = setup.volumes;
@@ -133,7 +133,7 @@ describe('volumes of a workflow execution', () => {
     ],
   };
 
-  test('preparing the volumes of a run again, also at the same time, finds the same volumes', async () => {
+  test('preparing the volumes of a run again, also concurrently, finds the same volumes', async () => {
     await using setup = await volumesUnderTest();
     const [first, ...others] = await Promise.all([1, 2, 3].map(() => prepare(setup.volumes, storage)));
     for (const other of others) assert.deepEqual(other, first);
@@ -163,11 +163,7 @@ describe('volumes of a workflow execution', () => {
       workspace: null,
       shared: { data: { volume_id: id, known: { size_limit_bytes: 8 * MiB, workflow_execution_id: null } } },
     });
-    assert.equal(
-      (await setup.volumes.get('acme', RUN)).workflow_execution_id,
-      RUN,
-      'the workspace of the run is there',
-    );
+    assert.equal((await setup.volumes.get('acme', RUN)).workflow_execution_id, RUN, 'the workspace of the run exists');
     await assert.rejects(prepare(setup.volumes, given(id), 'other'), { code: 'not_found' });
     const short = await setup.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral' });
     await assert.rejects(prepare(setup.volumes, given(short.id)), { code: 'failed_precondition' });
@@ -182,7 +178,7 @@ describe('volumes of a workflow execution', () => {
     await assert.rejects(prepare(setup.volumes, asked), { code: 'invalid_argument' });
   });
 
-  test('an implicit workspace is made once for many concurrent users, and ends after its execution', async () => {
+  test('an implicit workspace is created once for many concurrent users, and removed after its execution', async () => {
     await using setup = await volumesUnderTest();
     const { volumes } = setup;
     setup.running.add(RUN);
@@ -202,7 +198,7 @@ describe('volumes of a workflow execution', () => {
 describe('a volume of an agent’s manifest', () => {
   const scratch = { name: 'scratch', ttlHours: 5, sizeLimitBytes: 1_000 };
 
-  test('is made once, ends after its execution as the workspace does, and never while the execution is being started', async () => {
+  test('a volume of an agent is created once, removed after its execution like the workspace, and never while the execution is being started', async () => {
     await using setup = await volumesUnderTest();
     const { ofExecutions } = setup.volumes;
     const id = await ofExecutions.make(ACME, RUN, scratch);
@@ -214,7 +210,7 @@ describe('a volume of an agent’s manifest', () => {
     const expiry = async () => (await setup.volumes.store.parts.records.get('acme', id)).expires_at_ms ?? 0;
     const before = await expiry();
     await sweep(setup);
-    assert.equal(await expiry(), before, 'it is young');
+    assert.equal(await expiry(), before, 'it is too new');
     setup.running.add(RUN);
     setup.clock.skewMs = HOUR_MS;
     await sweep(setup);
@@ -228,7 +224,7 @@ describe('a volume of an agent’s manifest', () => {
     assert.deepEqual(await readdir(join(setup.root, 'acme')), []);
   });
 
-  test('expires after its own time, also while the execution runs', async () => {
+  test('a volume of an agent expires after its own time, also while the execution runs', async () => {
     await using setup = await volumesUnderTest();
     setup.running.add(RUN);
     await setup.volumes.ofExecutions.make(ACME, RUN, { ...scratch, ttlHours: 0.5 });
@@ -236,7 +232,7 @@ describe('a volume of an agent’s manifest', () => {
     assert.equal(await sweep(setup), 1);
   });
 
-  test('of a private run is its owner’s; a size above the node’s is refused', async () => {
+  test('a volume of a private run belongs to its owner; a size above the node’s is refused', async () => {
     await using setup = await volumesUnderTest();
     const { ofExecutions } = setup.volumes;
     const ada = { ...ACME, kind: 'tenant_user', confidential: true } as const;
@@ -247,7 +243,7 @@ describe('a volume of an agent’s manifest', () => {
     await assert.rejects(large, { code: 'invalid_argument', field: 'size_limit_bytes' });
   });
 
-  test('that is persistent must be the tenant’s, and is not deleted while the execution runs', async () => {
+  test('a persistent volume of an agent must be the tenant’s, and is not deleted while the execution runs', async () => {
     await using setup = await volumesUnderTest();
     const { ofExecutions } = setup.volumes;
     const id = await setup.volume();
@@ -263,7 +259,7 @@ describe('a volume of an agent’s manifest', () => {
 });
 
 describe('the sweep', () => {
-  test('removes ephemeral volumes after their time, never one that an effect works in', async () => {
+  test('the sweep removes ephemeral volumes after their time, never one in which an effect works', async () => {
     await using setup = await volumesUnderTest();
     const short = await setup.volumes.create(ACME, { name: 'short', storage_class: 'ephemeral', ttl_hours: 1 });
     await setup.volume();
@@ -281,7 +277,7 @@ describe('the sweep', () => {
     assert.deepEqual(setup.warnings, []);
   });
 
-  test('removes directories without a record, after a while, and never what a link leads to', async () => {
+  test('the sweep removes directories without a record, after a while, and never the target of a link', async () => {
     await using setup = await volumesUnderTest();
     const precious = join(setup.directory, 'precious');
     await mkdir(precious);
@@ -298,7 +294,7 @@ describe('the sweep', () => {
     assert.deepEqual(await readdir(join(setup.root, 'acme')), ['linked']);
   });
 
-  test('removes uploads that a crash cut off', async () => {
+  test('the sweep removes uploads that a crash cut off', async () => {
     await using setup = await volumesUnderTest();
     const id = await setup.volume();
     await setup.volumes.files.write('acme', id, 'a', Buffer.from('x'));
@@ -320,7 +316,7 @@ test('where the node may mount, a volume is a file system of its size: every wri
   await using setup = await volumesUnderTest({ quota: 'image' });
   const id = await setup.volume(4 * MiB);
   const { directory, sizeLimitBytes } = await setup.volumes.open('acme', id);
-  assert.equal(sizeLimitBytes, null, 'nothing is measured and no program is ended at its size');
+  assert.equal(sizeLimitBytes, null, 'the node measures nothing and ends no program at the size');
   assert.deepEqual(await readdir(directory), []);
   await setup.volumes.files.write('acme', id, 'all', Buffer.alloc(4 * MiB));
   await assert.rejects(writeFile(join(directory, 'more'), Buffer.alloc(4 * MiB)), { code: 'ENOSPC' });
@@ -332,7 +328,7 @@ test('where the node may mount, a volume is a file system of its size: every wri
   assert.deepEqual(await readdir(join(setup.root, 'acme')), []);
 });
 
-/** Documents that answer nothing while `isAway` says so. */
+/** Documents that do not answer while `isAway` is true. */
 function awayWhile(documents: Documents, isAway: () => boolean): Documents {
   return {
     open: () => documents.open(),
@@ -354,7 +350,7 @@ function awayWhile(documents: Documents, isAway: () => boolean): Documents {
 }
 
 describe('volumes while the document store is away', () => {
-  test('that a run knows are opened, watched and measured; for others the run waits before it begins', async () => {
+  test('volumes of a known run are opened, watched and measured; other runs wait before they begin', async () => {
     let isAway = false;
     const directory = await mkdtemp(join(tmpdir(), 'svc-volumes-away-'));
     const documents = new SqliteDocuments({ directory });
@@ -369,7 +365,7 @@ describe('volumes while the document store is away', () => {
     });
     const { volume_id, known } = Prepared.parse(answer).workspace;
     assert.deepEqual(known, { size_limit_bytes: MiB, workflow_execution_id: RUN });
-    assert.deepEqual((await volumes.open('acme', volume_id)).known, known, 'as the record says');
+    assert.deepEqual((await volumes.open('acme', volume_id)).known, known, 'the size is that of the record');
     isAway = true;
     const opened = await volumes.open('acme', volume_id, { known });
     assert.equal(opened.sizeLimitBytes, MiB);

@@ -4,7 +4,7 @@ import { AddressGuard } from '../../../effects/web/guarded-agent.ts';
 import { WEB_ESCAPES, type WebEscape } from './escapes.ts';
 import { fetchFrom, type PageServer, serve, webOver } from './page-server.ts';
 
-/** The one that must never hear anything. */
+/** The server that must never get a request. */
 let secret: PageServer;
 before(async () => {
   secret = await serve((_, response) => response.end('secret'), '127.0.0.1');
@@ -21,7 +21,7 @@ const redirecting = (targets: readonly string[]) => {
   });
 };
 
-/** Answers of a hostile resolver; names no one told of are public. */
+/** Answers of a hostile resolver; names without an entry are public. */
 function resolver(names: WebEscape['names'] = {}) {
   const looks = new Map<string, number>();
   return async (name: string): Promise<readonly string[]> => {
@@ -50,7 +50,7 @@ describe('web.fetch cannot be made to reach', () => {
 });
 
 describe('a checked address', () => {
-  test('is the one that is connected to: a name is resolved once, whatever it answers later', async () => {
+  test('the connection goes to the checked address: a name is resolved once, whatever it answers later', async () => {
     await using pages = await serve((_, response) => response.end('public'));
     let looks = 0;
     const resolve = async () => {
@@ -65,7 +65,7 @@ describe('a checked address', () => {
     await web.close();
   });
 
-  test('is public, or allowed by the operator, also in its IPv6 form', () => {
+  test('a checked address is public, or allowed by the operator, also in its IPv6 form', () => {
     const guard = new AddressGuard(['10.1.0.0/16', 'fd00:1::/32'], () => new Set(['198.41.0.4']));
     for (const good of ['8.8.8.8', '198.41.0.5', '2606:4700::1111', '64:ff9b::8.8.8.8', '::ffff:8.8.8.8']) {
       assert.equal(guard.fault(good), null, good);
@@ -76,7 +76,7 @@ describe('a checked address', () => {
     }
   });
 
-  test('errors name the host and what its address is, not the address', async () => {
+  test('errors name the host and the kind of its address, not the address', async () => {
     const web = webOver({}, { resolve: async () => ['10.9.8.7'] });
     await assert.rejects(fetchFrom(web, 'http://intern.example/'), (error: Error) => {
       assert.equal(error.message, 'intern.example is not a public address (private)');

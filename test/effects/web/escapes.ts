@@ -1,11 +1,11 @@
-/** Attempts to make web.fetch reach what it must not. Every row is refused before a byte is sent there. */
+/** Attempts to make web.fetch reach forbidden addresses. Every row is refused before a byte is sent there. */
 export interface WebEscape {
   readonly title: string;
-  /** What the agent asks for. `PORT` is that of a server on this machine's loopback that must not be reached. */
+  /** URL of the agent's call. `PORT` is that of a server on this machine's loopback that must not be reached. */
   readonly url: string;
-  /** Answers of the resolver to the names in it, one after the other; the last one stays. */
+  /** Answers of the resolver to the names in it, one after the other; the last one repeats. */
   readonly names?: Readonly<Record<string, readonly (readonly string[])[]>>;
-  /** Where a page that may be fetched redirects to, hop by hop. */
+  /** Redirects of a page that may be fetched, hop by hop. */
   readonly redirects?: readonly string[];
   readonly code: 'forbidden' | 'invalid_argument' | 'failed_precondition';
 }

@@ -9,7 +9,7 @@ import { SvcError } from '../../../runtime/errors.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import type { FetchedPage, FetchRequest, Web, WebRules } from '../../../usecases/ports/web.ts';
 
-/** A real server on a loopback address, and what it was asked. */
+/** A real server on a loopback address, and the requests that it received. */
 export interface PageServer extends AsyncDisposable {
   readonly port: number;
   readonly asked: string[];
@@ -34,7 +34,7 @@ export async function serve(answer: RequestListener, address = '127.0.0.2', port
   };
 }
 
-/** The web over settings; only 127.0.0.2 may be reached on loopback, unless they say else. */
+/** web.* with settings; only 127.0.0.2 may be reached on loopback, unless they allow others. */
 export const webOver = (
   settings: Partial<z.input<typeof NodeWeb>> = {},
   parts: Partial<WebParts> = {},

@@ -9,8 +9,8 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { serve, webOver } from './page-server.ts';
 
 /**
- * Servers of our own that speak the providers' protocols over real sockets, as their documents describe them. No test
- * calls a provider.
+ * Servers that implement the providers' protocols over real sockets, as the providers document them. No test calls a
+ * provider.
  */
 
 const KEY = 'key-hunter2-secret';
@@ -33,7 +33,7 @@ const provider = (name: 'searxng' | 'brave' | 'tavily', port: number) =>
   webOver({ search: { provider: name, endpoint: `http://127.0.0.2:${port}/base/`, api_key: `literal:${KEY}` } });
 
 describe('a search', () => {
-  test('of SearXNG asks for JSON and reads title, URL and snippet', async () => {
+  test('a search of SearXNG asks for JSON and reads title, URL and snippet', async () => {
     await using server = await serve(
       json((request) => {
         assert.equal(request.url, '/base/search?q=what+is+it&format=json');
@@ -46,7 +46,7 @@ describe('a search', () => {
     assert.deepEqual(found[3], { title: '', url: 'https://bare.example/', snippet: '' });
   });
 
-  test('of Brave sends its token and reads the web results', async () => {
+  test('a search of Brave sends its token and reads the web results', async () => {
     await using server = await serve(
       json((request) => {
         assert.equal(request.url, '/base/res/v1/web/search?q=what+is+it&count=2');
@@ -62,12 +62,12 @@ describe('a search', () => {
     );
   });
 
-  test('of Brave without web results finds nothing', async () => {
+  test('a search of Brave without web results finds nothing', async () => {
     await using server = await serve(json(() => ({ status: 200, body: { type: 'search' } })));
     assert.deepEqual(await search(provider('brave', server.port)), []);
   });
 
-  test('of Tavily posts the query with the key as bearer, and asks for at most 20', async () => {
+  test('a search of Tavily posts the query with the key as bearer, and asks for at most 20 results', async () => {
     await using server = await serve(
       json((request, body) => {
         assert.deepEqual([request.method, request.url], ['POST', '/base/search']);
@@ -79,11 +79,11 @@ describe('a search', () => {
     assert.equal((await search(provider('tavily', server.port), 500)).length, 20);
   });
 
-  test('without a provider names the setting', async () => {
+  test('a search without a provider is an error that names the setting', async () => {
     await assert.rejects(search(webOver()), { code: 'failed_precondition', message: /spec\.web\.search/ });
   });
 
-  test('of nothing, or for no results, is refused', async () => {
+  test('a search with an empty query, or for no results, is refused', async () => {
     const web = provider('brave', 1);
     const { signal } = new AbortController();
     for (const [text, max_results, field] of [
@@ -97,7 +97,7 @@ describe('a search', () => {
   });
 
   for (const status of [429, 500, 503]) {
-    test(`is tried three times at status ${status}, with pauses between`, async () => {
+    test(`a search is tried three times at status ${status}, with pauses`, async () => {
       await using server = await serve(json(() => ({ status, body: 'busy' })));
       const started = performance.now();
       await assert.rejects(search(provider('brave', server.port)), (error: SvcError) => {
@@ -110,7 +110,7 @@ describe('a search', () => {
     });
   }
 
-  test('that works the third time is answered', async () => {
+  test('a search that succeeds at the third try is answered', async () => {
     let calls = 0;
     await using server = await serve(
       json(() => {
@@ -130,7 +130,7 @@ describe('a search', () => {
     [200, { results: KEY }, /did not answer with search results/],
     [200, 'x'.repeat(5_000_000), /over 4194304 bytes/],
   ] as const) {
-    test(`is not repeated at ${status} ${JSON.stringify(body).slice(0, 12)}, and the error does not hold the key`, async () => {
+    test(`a search is not repeated at ${status} ${JSON.stringify(body).slice(0, 12)}, and the error does not contain the key`, async () => {
       await using server = await serve(json(() => ({ status, body })));
       await assert.rejects(search(provider('tavily', server.port)), (error: SvcError) => {
         assert.equal(error.code, 'failed_precondition');
@@ -142,7 +142,7 @@ describe('a search', () => {
     });
   }
 
-  test('of a provider that cannot be reached is unavailable, and the error does not hold the key', async () => {
+  test('a search whose provider cannot be reached is unavailable, and the error does not contain the key', async () => {
     using refusing = await refusingPort();
     await assert.rejects(search(provider('brave', refusing.port)), (error: SvcError) => {
       assert.equal(error.code, 'unavailable');
@@ -152,7 +152,7 @@ describe('a search', () => {
     });
   });
 
-  test('ends when it is aborted', async () => {
+  test('a search ends when it is aborted', async () => {
     await using server = await serve(() => {});
     const stop = new AbortController();
     const ended = assert.rejects(search(provider('brave', server.port), 1, stop.signal), { code: 'cancelled' });
@@ -161,7 +161,7 @@ describe('a search', () => {
     await ended;
   });
 
-  test('with a key that is not set says so', async () => {
+  test('a search with a key that is not set is an error that names the key', async () => {
     const resolveSecret = async () => Promise.reject(new SvcError('failed_precondition', 'env:NO is not set'));
     const web = webOver({ search: { provider: 'brave', api_key: 'env:NO' } }, { resolveSecret });
     await assert.rejects(search(web), { code: 'failed_precondition', message: 'env:NO is not set' });

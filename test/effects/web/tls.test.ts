@@ -35,7 +35,7 @@ describe('over TLS', () => {
   });
   after(async () => rm(directory, { recursive: true, force: true }));
 
-  /** A real TLS server; answers what name it was asked for. */
+  /** A real TLS server; answers with the name that the client asked for. */
   async function serveTls(location?: string) {
     const server = createServer({ key, cert }, (request, response) => {
       const name = request.socket instanceof TLSSocket ? String(request.socket.servername) : '';
@@ -57,7 +57,7 @@ describe('over TLS', () => {
 
   const resolve = async (): Promise<readonly string[]> => ['127.0.0.2'];
 
-  test('the name is asked for and its certificate checked, although the connection goes to the checked address', async () => {
+  test('over TLS the name is sent and its certificate checked, although the connection goes to the checked address', async () => {
     await using server = await serveTls();
     const web = webOver({}, { resolve, ca: cert });
     const { text } = await fetchFrom(web, `https://page.example:${server.port}/`);
@@ -68,7 +68,7 @@ describe('over TLS', () => {
     await assert.rejects(untrusted, { code: 'unavailable', message: /SELF_SIGNED/ });
   });
 
-  test('a redirect to plain HTTP is refused', async () => {
+  test('over TLS a redirect to plain HTTP is refused', async () => {
     await using plain = await serve((_, response) => response.end('plain'));
     await using server = await serveTls(`http://page.example:${plain.port}/`);
     const web = webOver({}, { resolve, ca: cert });

@@ -1,6 +1,6 @@
 import { answer, serve, tool } from './wire.ts';
 
-/** Lists tools that cannot be offered, endless pages of them, and answers calls with what is no result. */
+/** Lists invalid tools on endless pages, and answers calls with invalid results. */
 let deep: object = { type: 'string' };
 for (let level = 0; level < 60; level += 1) deep = { type: 'object', properties: { a: deep } };
 const nested = JSON.parse(`${'{"a":'.repeat(500)}1${'}'.repeat(500)}`);

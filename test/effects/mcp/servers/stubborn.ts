@@ -1,6 +1,6 @@
 import { answer, serve, text, tool } from './wire.ts';
 
-/** Stays when it is asked to go: it ignores TERM and the end of its input. */
+/** Does not stop: it ignores TERM and the end of its input. */
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => {});
 setInterval(() => {}, 1_000);
 serve(({ id, method }) => {

@@ -41,7 +41,7 @@ function call(id: number | string | undefined, name: string, params: Request['pa
     case 'pid':
       return answer(id, text(String(process.pid)));
     case 'child': {
-      // One in the group of the server, and one that leaves it.
+      // One process in the group of the server, and one that leaves the group.
       const near = spawn(process.execPath, eternal, { stdio: 'ignore' });
       const far = spawn(process.execPath, eternal, { stdio: 'ignore', detached: true });
       return answer(id, text(`${near.pid} ${far.pid}`));
@@ -55,7 +55,7 @@ function call(id: number | string | undefined, name: string, params: Request['pa
     }
     case 'deaf':
       deaf = true;
-      return answer(id, text('from now on I hear nothing'));
+      return answer(id, text('no input is read any more'));
     case 'error':
       return send({ id, error: { code: -32001, message: `no, and my key is ${process.env.KEY}` } });
     case 'progress': {
@@ -72,7 +72,7 @@ function call(id: number | string | undefined, name: string, params: Request['pa
   }
 }
 
-/** For ever, and without waiting for anyone who reads. */
+/** Writes for ever, without waiting for its reader. */
 function flood(chunk: string): void {
   const write = (): void => {
     while (process.stdout.write(chunk));

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 
-/** Hand-written MCP over standard input and output: these servers misbehave in ways that the SDK's cannot. */
+/** Hand-written MCP over standard input and output: these servers have faults that the SDK's cannot have. */
 export interface Request {
   readonly id?: number | string;
   readonly method: string;
@@ -22,7 +22,7 @@ export const tool = (name: string, more: object = {}): object => ({
   ...more,
 });
 
-/** Answers `initialize` and `ping`; everything else is the server's. */
+/** Answers `initialize` and `ping`; the server handles everything else. */
 export function serve(handle: (request: Request) => void): void {
   createInterface({ input: process.stdin }).on('line', (line) => {
     const request: Request = JSON.parse(line);
