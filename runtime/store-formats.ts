@@ -141,13 +141,13 @@ export const VERSION = '0.1.0';
  * The format of all stored data: actor store, documents, data directory. It rises by one with each change of a stored
  * shape that a program of the previous format would misread or drop. Stores without a format are of format 1.
  */
-export const FORMAT = 6;
+export const FORMAT = 7;
 
 /**
  * The oldest format that can read what this program writes. It takes effect once no node of an older format is left
  * (expand, then contract). Until then a program of `EXPANDS_FROM` may still write beside this one.
  */
-export const MIN_READER = 6;
+export const MIN_READER = 7;
 
 const EXPANDS_FROM = 1;
 

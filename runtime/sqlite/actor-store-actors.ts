@@ -14,8 +14,10 @@ const MOST_KNOWN = 4_096;
 /** Most characters of their records and events in memory. Most of these texts are in the cache of actors anyway. */
 const MOST_CHARS = 2_000_000;
 
-/** Most events in one statement: a run that ends at once has five. */
-const MOST_TOGETHER = 8;
+/** Most events in one row, and most characters of rows with several. A run that ends at once has five. */
+const MOST_TOGETHER = 16;
+
+const CHARS_TOGETHER = 16_384;
 
 /** Stores actor records and event streams. */
 export class ActorTable implements GroupMember {
@@ -30,11 +32,10 @@ export class ActorTable implements GroupMember {
   readonly #id;
   readonly #drop;
   readonly #insert;
-  readonly #addEvents;
-  readonly #dropEvents;
-  readonly #events;
+  readonly #events: EventTable;
 
   constructor(database: DatabaseSync) {
+    this.#events = new EventTable(database);
     this.#put = database.prepare(
       `INSERT INTO actors (partition, address, record) VALUES (?, ?, ?)
        ON CONFLICT (partition, address) DO UPDATE SET record = excluded.record RETURNING id`,
@@ -54,12 +55,6 @@ export class ActorTable implements GroupMember {
     this.#insert = database.prepare(
       'INSERT INTO actors (partition, address, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
     );
-    this.#addEvents = Array.from({ length: MOST_TOGETHER }, (_, more) =>
-      database.prepare(`INSERT INTO events (actor, seq, data) VALUES (?, ?, ?)${', (?, ?, ?)'.repeat(more)}`),
-    );
-    this.#dropEvents = database.prepare('DELETE FROM events WHERE actor = ?');
-    this.#events = database.prepare(`SELECT seq, data FROM events WHERE actor = ? AND seq > ? ORDER BY seq ${LIMIT}`);
-    this.#events.setReturnArrays(true);
   }
 
   write(partition: PartitionState, address: Address, record: string | null): void {
@@ -95,28 +90,21 @@ export class ActorTable implements GroupMember {
 
   append(partition: PartitionState, { address, first, data }: EventAppend): void {
     const actor = this.#find(partition, address) ?? this.#create(partition, address, null);
-    for (let from = 0; from < data.length; from += MOST_TOGETHER) {
-      const values: (number | string)[] = [];
-      const some = data.slice(from, from + MOST_TOGETHER);
-      for (const [n, each] of some.entries()) values.push(actor.id, first + from + n, each);
-      this.#addEvents[some.length - 1]?.run(...values);
-    }
+    this.#events.append(actor.id, first, data);
     this.#known.appended(actor, first, data);
   }
 
-  events(partition: PartitionState, address: Address, after: number, limit: number) {
+  events(partition: PartitionState, address: Address, after: number, limit: number): StoredEvent[] {
     const actor = this.#find(partition, address);
     if (actor === undefined) return [];
-    const known = actor.eventsAfter(after, limit);
-    if (known !== null) return known;
-    return this.#events.all(actor.id, after, limit).map((row) => ({ seq: Number(row[0]), data: String(row[1]) }));
+    return actor.eventsAfter(after, limit) ?? this.#events.read(actor.id, after, limit);
   }
 
   forget(partition: PartitionState, address: Address): void {
     const actor = this.#find(partition, address);
     if (actor === undefined) return;
     this.#known.drop(partition.id, address);
-    this.#dropEvents.run(actor.id);
+    this.#events.drop(actor.id);
     this.#drop.run(actor.id);
   }
 
@@ -145,6 +133,80 @@ export class ActorTable implements GroupMember {
   }
 }
 
+interface StoredEvent {
+  readonly seq: number;
+  readonly data: string;
+}
+
+/**
+ * Event streams. The events of one commit share rows: the number of the last one, all texts without separators, and their lengths
+ * with commas between them. Rows of formats 1 to 6 have one event and no lengths.
+ */
+class EventTable {
+  readonly #insert;
+  readonly #drop;
+  readonly #select;
+
+  constructor(database: DatabaseSync) {
+    this.#insert = database.prepare('INSERT INTO events (actor, seq, data, lengths) VALUES (?, ?, ?, ?)');
+    this.#drop = database.prepare('DELETE FROM events WHERE actor = ?');
+    this.#select = database.prepare(
+      `SELECT seq, data, lengths FROM events WHERE actor = ? AND seq > ? ORDER BY seq ${LIMIT}`,
+    );
+  }
+
+  /** `first`: number of the first of these events. */
+  append(actor: number, first: number, data: readonly string[]): void {
+    for (let from = 0; from < data.length; ) {
+      const to = endOfRow(data, from);
+      const some = from === 0 && to === data.length ? data : data.slice(from, to);
+      const lengths = some.length === 1 ? null : some.map(({ length }) => length).join(',');
+      this.#insert.run(actor, first + to - 1, some.length === 1 ? (some[0] ?? '') : some.join(''), lengths);
+      from = to;
+    }
+  }
+
+  /** The first `limit` events behind `after`. */
+  read(actor: number, after: number, limit: number): StoredEvent[] {
+    const events: StoredEvent[] = [];
+    for (const row of this.#select.iterate(actor, after, limit)) {
+      const data = eventsIn(text(row, 'data'), textOrNull(row, 'lengths'));
+      const first = integer(row, 'seq') - data.length + 1;
+      for (const [index, one] of data.entries()) {
+        if (events.length < limit && first + index > after) events.push({ seq: first + index, data: one });
+      }
+      if (events.length >= limit) break;
+    }
+    return events;
+  }
+
+  drop(actor: number): void {
+    this.#drop.run(actor);
+  }
+}
+
+/** Where the row ends that begins with the event at `from`. */
+function endOfRow(data: readonly string[], from: number): number {
+  let chars = data[from]?.length ?? 0;
+  let to = from + 1;
+  for (const most = Math.min(data.length, from + MOST_TOGETHER); to < most; to += 1) {
+    chars += data[to]?.length ?? 0;
+    if (chars > CHARS_TOGETHER) break;
+  }
+  return to;
+}
+
+function eventsIn(data: string, lengths: string | null): string[] {
+  if (lengths === null) return [data];
+  let from = 0;
+  return lengths.split(',').map((length) => {
+    const to = from + Number(length);
+    const one = data.slice(from, to);
+    from = to;
+    return one;
+  });
+}
+
 /** The row of an actor, as far as this process wrote or read it. */
 class KnownActor {
   /** Its row number, under which its events are. */
@@ -165,7 +227,7 @@ class KnownActor {
   }
 
   /** The events behind `after`. Null: read them. */
-  eventsAfter(after: number, limit: number): { readonly seq: number; readonly data: string }[] | null {
+  eventsAfter(after: number, limit: number): StoredEvent[] | null {
     const { first, events } = this;
     if (events.length === 0 || after + 1 < first) return null;
     const from = after + 1 - first;

@@ -54,8 +54,9 @@ const SCHEMA = `
     id INTEGER PRIMARY KEY, partition INTEGER NOT NULL, address TEXT NOT NULL, record TEXT,
     UNIQUE (partition, address)
   );
+  -- The events of one commit share rows (EventTable).
   CREATE TABLE events (
-    actor INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, PRIMARY KEY (actor, seq)
+    actor INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL, lengths TEXT, PRIMARY KEY (actor, seq)
   ) WITHOUT ROWID;
 
   CREATE TABLE timers (
@@ -77,6 +78,9 @@ const SCHEMA = `
 
 /** Facts about the store. The table exists since format 2. */
 const FACTS = 'CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;';
+
+/** The column that rows of formats 1 to 6 do not have. */
+const COLUMN_OF_7 = 'ALTER TABLE events ADD COLUMN lengths TEXT;';
 
 /** Refuses a file that programs of this format cannot read, before anything else is opened. It writes nothing. */
 export function refuseUnreadableFile(path: string): void {
@@ -104,7 +108,8 @@ export function createSchema(database: DatabaseSync, path: string): void {
   if (version >= MIN_READER) return;
   const note = JSON.stringify(ownNote(MIN_READER));
   try {
-    database.exec(`BEGIN; ${version === 0 ? SCHEMA : ''} ${FACTS}`);
+    const tables = version === 0 ? SCHEMA : version < 7 ? COLUMN_OF_7 : '';
+    database.exec(`BEGIN; ${tables} ${FACTS}`);
     database.prepare('INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)').run(formatFact(FORMAT), note);
     database.exec(`PRAGMA user_version = ${MIN_READER}; COMMIT;`);
   } catch (error) {
