@@ -4,6 +4,7 @@ import { type EffectContext, type EffectHandler, HandlerWaits } from '../effect.
 import type { EffectJob, JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, toSvcError, unreachableStore } from '../errors.ts';
 import type { Json } from '../json.ts';
+import { hot } from '../kit/hot-schema.ts';
 import type { EffectEnd } from '../meter.ts';
 import { askedAgo, type EffectEnvelope, exportSpan } from './effect-envelope.ts';
 import {
@@ -216,7 +217,7 @@ export class EffectAttempt {
 
   async #work(handler: EffectHandler, renewing: Renewing, waited: Waited | undefined): Promise<Json> {
     const { kind, input } = this.#envelope.request;
-    const parsed = handler.input.safeParse(input);
+    const parsed = hot(handler.input).safeParse(input);
     if (!parsed.success) throw invalidInput(kind, parsed.error.issues);
     const { sink } = this.#settings;
     const attempt = { ...this.#envelope, effectId: this.#job.id, attempt: this.#attempt, sink };
