@@ -16,6 +16,7 @@ const CALM = { twice: 0, late: 0, answerLost: 0, orphaned: 0 };
 /** Seeds that failed once, each with what it found. They run at every size. */
 const FAILED: readonly number[] = [
   5, // a process sent along a route that the store had lost: acknowledged and unread
+  944, // the history itself: a node served partitions whose closed log it had lost, so their order was broken
 ];
 
 /** `SVC_SEED` alone, or as many as `SVC_HISTORIES` says, from `SVC_FIRST_SEED` on. */
@@ -59,8 +60,6 @@ async function play(seed: number): Promise<void> {
           await admin.save();
         },
         async goBack() {
-          // A copy that comes after the store went back is not played here yet.
-          await wire.deliverLate();
           await server.restart();
           await waitUntil('the server answers', () =>
             admin.ping().then(

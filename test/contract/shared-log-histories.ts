@@ -285,6 +285,8 @@ class Reader {
     this.#joined.clear();
     if (closed === null) return;
     while ((this.#held.get(shared.log)?.cursor ?? closed.tail) < closed.tail) await this.#readOne(shared.log);
+    // The lease of the log is lost: what it still holds comes before all that the partitions get from now on, so this node drops them too.
+    if (!this.#held.has(shared.log)) return;
     for (const home of homes) {
       this.#held.set(home.log, { lease: home, cursor: closed.cursor });
       await this.#resume(home.log, home.log, () => true);
@@ -312,7 +314,8 @@ class Reader {
     if (entries == null) this.#held.delete(log);
     if (entries == null || last === undefined) return false;
     const { now, partitions } = isHome(held.lease) ? { now: entries, partitions: [] } : await this.#postpone(entries);
-    const commit = commitOf(held.lease, held.cursor, last.seq, { journal: rowOf(now) });
+    // With `upToAt`, as a kernel sends it, a copy that comes after the store went back skips no entries that have its numbers now.
+    const commit = { ...commitOf(held.lease, held.cursor, last.seq, { journal: rowOf(now) }), upToAt: last.at };
     const changes = partitions.length === 0 ? {} : { partitions };
     if ((await store.commit({ ...commit, ...changes }, 0)).kind !== 'committed') {
       this.#held.delete(log);
