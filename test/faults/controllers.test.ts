@@ -70,9 +70,7 @@ describe('a fleet whose controllers die', { skip, timeout: 300_000 }, () => {
   }
   async function runs(): Promise<void> {
     const ids = await Promise.all(Array.from({ length: 5 }, () => worker.run(agent, 'steady')));
-    await waitUntil('executions complete', async () =>
-      (await Promise.all(ids.map((id) => worker.statusOf(id)))).every((one) => one.status === 'completed'),
-    );
+    await worker.completed(ids);
   }
 
   test('one of two controllers is killed while a worker sends heartbeats: the other takes over, and the worker keeps serving', async () => {

@@ -41,15 +41,6 @@ describe('a node whose MongoDB fails', { skip, timeout: AWAY_MS + 120_000 }, () 
     await Promise.all([redis?.stop(), mongo?.stop()]);
   });
 
-  const completed = (ids: readonly string[]): Promise<unknown> =>
-    waitUntil(
-      `${ids.length} executions complete`,
-      async () => {
-        const all = await Promise.all(ids.map((id) => node.statusOf(id)));
-        return all.every(({ status }) => status === 'completed');
-      },
-      40_000,
-    );
   const listed = (ids: readonly string[], timeoutMs = 30_000): Promise<unknown> =>
     waitUntil(
       `${ids.length} executions are in the list as completed`,
@@ -75,7 +66,7 @@ describe('a node whose MongoDB fails', { skip, timeout: AWAY_MS + 120_000 }, () 
   test('MongoDB 50 ms away in each direction: calls take longer, executions complete and are listed', async () => {
     link.slow(50);
     const ids = await runs('quick');
-    await completed(ids);
+    await node.completed(ids);
     await listed(ids);
     link.heal();
   });
@@ -108,7 +99,7 @@ describe('a node whose MongoDB fails', { skip, timeout: AWAY_MS + 120_000 }, () 
     );
     link.heal();
     const late = await takenAgain();
-    await completed([...ids, late]);
+    await node.completed([...ids, late]);
     await listed([...ids, late]);
     assert.ok(!node.process.crashed, node.process.log);
   });
@@ -160,7 +151,7 @@ describe('a node whose MongoDB fails', { skip, timeout: AWAY_MS + 120_000 }, () 
     link.heal();
     const first = await takenAgain();
     const ids = [first, ...(await runs('quick'))];
-    await completed(ids);
+    await node.completed(ids);
     await listed(ids);
   });
 });

@@ -54,15 +54,6 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
       },
       30_000,
     );
-  const allEnd = (ids: readonly string[]): Promise<unknown> =>
-    waitUntil(
-      `${ids.length} executions complete`,
-      async () => {
-        const all = await Promise.all(ids.map((id) => node.statusOf(id)));
-        return all.every(({ status }) => status === 'completed');
-      },
-      40_000,
-    );
 
   async function through(what: string, breakIt: () => Promise<unknown>, mend: () => Promise<unknown>, word: RegExp) {
     const keys = Array.from({ length: MANY }, (_, at) => `${what}-${at}`);
@@ -78,7 +69,7 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
     assert.equal((await node.call('GET', '/health')).status, 200);
     await mend();
     const during = await taken(`${what}-during`);
-    await allEnd([...running, during]);
+    await node.completed([...running, during]);
     assert.deepEqual(await Promise.all(keys.map(taken)), running, 'the same keys are the same executions');
     await waitUntil('the node is ready', isReady);
     assert.ok(!node.process.crashed, node.process.log);
@@ -110,7 +101,7 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
       enoughMs + 10_000,
     );
     await admin.config('SET', 'maxmemory', '0');
-    await allEnd([before, await taken('during-oom')]);
+    await node.completed([before, await taken('during-oom')]);
   });
 
   test('while Redis is down every route that reads or starts something answers within 2 s', async () => {
@@ -142,7 +133,7 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
       await redis.restart();
     }
     await waitUntil('the node is ready', isReady, 30_000);
-    await allEnd([await taken('after-away')]);
+    await node.completed([await taken('after-away')]);
   });
 
   test('Redis killed for longer than a lease: the node is not ready meanwhile, and everything continues afterwards', () =>
@@ -167,12 +158,12 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
         ids.push(String(body.execution_id));
       }
     }
-    await allEnd(ids);
+    await node.completed(ids);
   });
 
   test('Redis is emptied: the node reports it and is not ready, documents in MongoDB stay, and a restart serves new runs', async () => {
     const old = await taken('before-empty');
-    await allEnd([old]);
+    await node.completed([old]);
     await waitUntil('the list has it', async () => {
       const { text } = await node.call('GET', '/v1/executions?limit=1000&status=completed');
       return text.includes(old);
@@ -183,7 +174,7 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
     await node.process.stop();
     await node.spawn();
     const fresh = await taken('after-empty');
-    await allEnd([fresh]);
+    await node.completed([fresh]);
     assert.equal((await node.call('GET', `/v1/agents/${agent}`)).status, 200, 'the catalog is in MongoDB');
     assert.equal((await node.statusOf(old)).status, 'completed', 'runs that had ended are in the archive');
     await waitUntil('the list has both', async () => {

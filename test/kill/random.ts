@@ -19,6 +19,17 @@ export class SeededRandom {
     return Math.floor(from + this.fraction() * (to - from));
   }
 
+  /** A whole number between both bounds, inclusive. */
+  whole(least: number, most: number): number {
+    return least + Math.floor(this.fraction() * (most - least + 1));
+  }
+
+  pick<T>(items: readonly T[]): T {
+    const item = items[this.whole(0, items.length - 1)];
+    if (item === undefined) throw new Error('no items to choose from');
+    return item;
+  }
+
   chance(probability: number): boolean {
     return this.fraction() < probability;
   }

@@ -65,12 +65,6 @@ describe('a node that encrypts payloads', () => {
   });
   after(() => node[Symbol.asyncDispose]());
 
-  async function done(method: string, path: string, body?: object): Promise<Answer['body']> {
-    const answer = await node.json(method, path, body);
-    assert.equal(answer.status, 200, `${method} ${path}: ${answer.text}`);
-    return answer.body;
-  }
-
   const completed = (path: string): Promise<Answer> =>
     waitUntil(`${path} to end`, async () => {
       const answer = await node.call('GET', path);
@@ -79,7 +73,7 @@ describe('a node that encrypts payloads', () => {
 
   /** Whether the first message of an execution contains its input. */
   async function isWhole(id: string): Promise<boolean> {
-    const [first] = listed((await done('GET', `/v1/actors/execution/${id}/history`)).deliveries);
+    const [first] = listed((await node.succeed('GET', `/v1/actors/execution/${id}/history`)).deliveries);
     return (await node.call('GET', `/v1/messages/${first?.message_id}`)).text.includes(CANARY);
   }
 
@@ -100,7 +94,11 @@ describe('a node that encrypts payloads', () => {
 
   test('has no plain text of a tenant in any file of its stores', async () => {
     const agent_id = await node.deploy(agentYaml('teller', { task: { prompt_template: `{{input}} ${CANARY}` } }));
-    const started = await done('POST', '/v1/executions', { agent_id, input: CANARY, context: { large: LARGE } });
+    const started = await node.succeed('POST', '/v1/executions', {
+      agent_id,
+      input: CANARY,
+      context: { large: LARGE },
+    });
     run = String(started.execution_id);
     const text = workflowText('told', {
       say: { kind: 'Agent', agent: 'teller', input: '{{blackboard.word}}', transitions: [{ target: 'gate' }] },
@@ -109,7 +107,7 @@ describe('a node that encrypts payloads', () => {
     });
     const yaml = { 'content-type': 'application/yaml' };
     assert.equal((await node.call('POST', '/v1/workflows', { body: text, headers: yaml })).status, 200);
-    const flown = await done('POST', '/v1/workflows/told/run', {
+    const flown = await node.succeed('POST', '/v1/workflows/told/run', {
       input: { said: CANARY },
       blackboard: { word: CANARY },
     });
@@ -120,7 +118,7 @@ describe('a node that encrypts payloads', () => {
     });
     assert.ok(String(approval.prompt).includes(CANARY));
     assert.deepEqual(await filesWith(CANARY), [], 'while it waits');
-    await done('POST', `/v1/human-approvals/${approval.id}/approve`, { feedback: CANARY });
+    await node.succeed('POST', `/v1/human-approvals/${approval.id}/approve`, { feedback: CANARY });
     const { trace_id } = (await completed(`/v1/executions/${run}`)).body;
     await completed(`/v1/workflows/executions/${flow}`);
     await waitUntil('its trace is in the ledger', async () => {
@@ -136,10 +134,10 @@ describe('a node that encrypts payloads', () => {
     const { body, text } = await node.call('GET', `/v1/workflows/executions/${flow}`);
     assert.ok(text.includes(CANARY), text);
     await waitUntil('the list, which follows the ends of runs, has both', async () => {
-      const { runs } = await done('GET', '/v1/runs?status=completed');
+      const { runs } = await node.succeed('GET', '/v1/runs?status=completed');
       return [run, flow].every((id) => listed(runs).some((one) => one.id === id));
     });
-    await done('GET', `/v1/executions/${run}/why`);
+    await node.succeed('GET', `/v1/executions/${run}/why`);
     // The ledger is up to half a second behind commits.
     const trace = await waitUntil('the trace is in the ledger', async () => {
       const answer = await node.call('GET', `/v1/traces/${body.trace_id}`);
@@ -156,14 +154,14 @@ describe('a node that encrypts payloads', () => {
     assert.equal(replayed.code, 0, replayed.stdout + replayed.stderr);
     const live = await svc(['--url', node.url, 'replay', run], env);
     assert.equal(live.code, 0, live.stdout + live.stderr);
-    const forked = await done('POST', `/v1/runs/${run}/fork`, {});
+    const forked = await node.succeed('POST', `/v1/runs/${run}/fork`, {});
     await completed(`/v1/executions/${forked.id}`);
   });
 
   test('writes with the newest key version after a rotation, while runs continue, and reads what older ones encrypted', async () => {
     const agent_id = await node.deploy(agentYaml('steady'));
     const going = await node.run(agent_id, `steady ${CANARY}`);
-    const { current } = await done('POST', '/v1/cluster/secret-keys/rotate');
+    const { current } = await node.succeed('POST', '/v1/cluster/secret-keys/rotate');
     assert.equal(current, 2);
     await waitUntil('a text of the second version', async () => {
       await completed(`/v1/executions/${await node.run(agent_id, CANARY)}`);
@@ -174,12 +172,12 @@ describe('a node that encrypts payloads', () => {
     await waitUntil(
       'no key needs the first version',
       async () => {
-        const { versions } = await done('GET', '/v1/cluster/secret-keys');
+        const { versions } = await node.succeed('GET', '/v1/cluster/secret-keys');
         return listed(versions).every(({ version, payload_keys }) => version === 2 || payload_keys === 0);
       },
       60_000,
     );
-    const [newest, older] = listed((await done('GET', '/v1/cluster/secret-keys')).versions);
+    const [newest, older] = listed((await node.succeed('GET', '/v1/cluster/secret-keys')).versions);
     assert.deepEqual([newest?.secrets, older?.secrets], [0, 0], 'a data key of payloads is no secret');
     assert.ok(Number(newest?.payload_keys) >= 2);
     await again();

@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { removeTree } from '../../effects/volumes/tree.ts';
 import { writeNodeConfig, writeScriptedModel } from '../support/node-config.ts';
 import { NodeProcess } from '../support/node-process.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const VERDICT = '{"score": 1, "confidence": 1, "reasoning": "It is good as it is."}';
 
@@ -127,6 +128,13 @@ export class ProductNode implements AsyncDisposable {
     });
   }
 
+  /** Body of the answer to a call that must succeed. */
+  async succeed(method: string, path: string, body?: unknown): Promise<Answer['body']> {
+    const answer = await this.json(method, path, body);
+    if (answer.status !== 200) throw new Error(`${method} ${path}: ${answer.status} ${answer.text}`);
+    return answer.body;
+  }
+
   /** Deploys and returns the agent's id. */
   async deploy(yaml: string, headers: Ask['headers'] = {}): Promise<string> {
     const type = { 'content-type': 'application/yaml' };
@@ -150,6 +158,18 @@ export class ProductNode implements AsyncDisposable {
     const started = await this.json('POST', `/v1/workflows/${deployed.body.workflow_id}/run`, {});
     if (started.status !== 200) throw new Error(`run: ${started.status} ${started.text}`);
     return String(started.body.execution_id);
+  }
+
+  /** Resolves when all these executions have completed. */
+  async completed(ids: readonly string[], timeoutMs = 40_000): Promise<void> {
+    await waitUntil(
+      `${ids.length} executions complete`,
+      async () => {
+        const all = await Promise.all(ids.map((id) => this.statusOf(id)));
+        return all.every(({ status }) => status === 'completed');
+      },
+      timeoutMs,
+    );
   }
 
   async statusOf(executionId: string, headers: Ask['headers'] = {}): Promise<Answer['body']> {

@@ -51,12 +51,6 @@ after(async () => {
 
 const listed = (value: unknown): Readonly<Record<string, unknown>>[] => (Array.isArray(value) ? value : []);
 
-async function done(method: string, path: string, body: object): Promise<Answer['body']> {
-  const answer = await node.json(method, path, body);
-  assert.equal(answer.status, 200, `${method} ${path}: ${answer.text}`);
-  return answer.body;
-}
-
 /** All answers of the routes that read the ledger, about everything in it. */
 async function readings(): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
@@ -96,12 +90,12 @@ async function readings(): Promise<Map<string, string>> {
 }
 
 test('a secret in every place that takes one, in a model’s output and in a tool’s result, is in no trace, message, state, dead letter, recording, span, metric or log line', async () => {
-  await done('PUT', '/v1/secrets/of-the-test', { value: CANARY });
-  apiKey = String((await done('POST', '/v1/api-keys', { name: 'of the test' })).key);
+  await node.succeed('PUT', '/v1/secrets/of-the-test', { value: CANARY });
+  apiKey = String((await node.succeed('POST', '/v1/api-keys', { name: 'of the test' })).key);
   const agent_id = await node.deploy(
     agentYaml('secretive', { env: { API_KEY: CANARY, OTHER: `literal:${CANARY}`, NAMED: 'secret:of-the-test' } }),
   );
-  const run = await done('POST', '/v1/executions', {
+  const run = await node.succeed('POST', '/v1/executions', {
     agent_id,
     input: `use Bearer ${CANARY} or ${apiKey} at https://user:${CANARY}@host/`,
     context: { password: CANARY, nested: { api_key: CANARY } },
@@ -112,7 +106,7 @@ test('a secret in every place that takes one, in a model’s output and in a too
   });
   const yaml = { 'content-type': 'application/yaml' };
   assert.equal((await node.call('POST', '/v1/workflows', { body: flow, headers: yaml })).status, 200);
-  const flown = await done('POST', '/v1/workflows/secretive-flow/run', {
+  const flown = await node.succeed('POST', '/v1/workflows/secretive-flow/run', {
     input: { token: CANARY },
     blackboard: { credentials: { secret: CANARY } },
   });
@@ -120,7 +114,7 @@ test('a secret in every place that takes one, in a model’s output and in a too
     const { pending_requests } = (await node.call('GET', '/v1/human-approvals')).body;
     return listed(pending_requests).find((one) => one.execution_id === flown.execution_id);
   });
-  await done('POST', `/v1/human-approvals/${approval.id}/approve`, { feedback: `Bearer ${CANARY}` });
+  await node.succeed('POST', `/v1/human-approvals/${approval.id}/approve`, { feedback: `Bearer ${CANARY}` });
   const keeper = await node.deploy(
     agentYaml('keeper', { tools: ['fs.write', 'fs.read'], execution: { mode: 'one-shot' } }),
   );

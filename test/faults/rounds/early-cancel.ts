@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import { openNodeOnStores } from '../../kill/node-on-stores.ts';
 import { SeededRandom } from '../../kill/random.ts';
 import type { StoreKind } from '../../kill/stores.ts';
+import { objectOf } from '../../product/product-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { processesWith } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
@@ -73,7 +74,7 @@ async function open(kind: StoreKind): Promise<FaultStores> {
     try {
       const started = await post('/v1/workflows/sleeper/run', '{}');
       if (!started.ok) return null;
-      const id = idIn(await started.json());
+      const id = String(objectOf(await started.text()).execution_id);
       startedAt.set(id, Date.now());
       await pause(afterMs);
       await post(`/v1/workflows/executions/${id}/cancel`).catch(() => null);
@@ -85,7 +86,8 @@ async function open(kind: StoreKind): Promise<FaultStores> {
 
   const statusOf = async (id: string): Promise<string> => {
     try {
-      return statusIn(await (await fetch(`${await node.url}/v1/workflows/executions/${id}`)).json());
+      const answer = await fetch(`${await node.url}/v1/workflows/executions/${id}`);
+      return String(objectOf(await answer.text()).status);
     } catch {
       return 'unanswered';
     }
@@ -138,10 +140,3 @@ async function open(kind: StoreKind): Promise<FaultStores> {
   const all = opened.move();
   return { round, close: () => all.disposeAsync() };
 }
-
-const field = (body: unknown, name: string): string => {
-  if (typeof body !== 'object' || body === null) return '';
-  return String(new Map(Object.entries(body)).get(name) ?? '');
-};
-const idIn = (body: unknown): string => field(body, 'execution_id');
-const statusIn = (body: unknown): string => field(body, 'status');

@@ -7,6 +7,7 @@ import { stringify } from 'yaml';
 import { removeTree } from '../../../effects/volumes/tree.ts';
 import { SeededRandom } from '../../kill/random.ts';
 import { type StoreKind, startStores } from '../../kill/stores.ts';
+import { objectOf } from '../../product/product-node.ts';
 import { type Journal, makeJournal } from '../../support/journal.ts';
 import { LIVENESS_MS, type LivenessOptions } from '../../support/liveness.ts';
 import { writeNodeConfig } from '../../support/node-config.ts';
@@ -96,12 +97,12 @@ async function call({ node }: Setup, method: string, path: string, init: Request
 async function start(setup: Setup): Promise<string | null> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
   const answer = await call(setup, 'POST', '/v1/workflows/short/run', { body: '{}', headers }).catch(() => null);
-  return answer?.ok === true ? field(await answer.json(), 'execution_id') : null;
+  return answer?.ok === true ? String(objectOf(await answer.text()).execution_id) : null;
 }
 
 async function statusOf(setup: Setup, id: string): Promise<string> {
   const answer = await call(setup, 'GET', `/v1/workflows/executions/${id}`).catch(() => null);
-  return answer?.ok === true ? field(await answer.json(), 'status') : 'unanswered';
+  return answer?.ok === true ? String(objectOf(await answer.text()).status) : 'unanswered';
 }
 
 function droppedLines({ log }: Setup): number {
@@ -176,8 +177,3 @@ async function whileFull(setup: Setup, before: string | null, times: number): Pr
   }
   return { reads: 2 * times, unread, started };
 }
-
-const field = (body: unknown, name: string): string => {
-  if (typeof body !== 'object' || body === null) return '';
-  return String(new Map(Object.entries(body)).get(name) ?? '');
-};

@@ -163,16 +163,16 @@ describe(`${COUNT} mutations of an independent agent's envelopes`, () => {
         const [one = assert.fail()] = records.slice(place, place + 1);
         return records.with(place, { ...one, body: { ...one.body, reason: 'nothing happened' } });
       },
-      missing: (records, by) => records.toSpliced(by.between(1, records.length - 2), 1),
+      missing: (records, by) => records.toSpliced(by.whole(1, records.length - 2), 1),
       reordered: (records, by) => {
-        const place = by.between(1, records.length - 2);
+        const place = by.whole(1, records.length - 2);
         return records.toSpliced(place, 2, ...records.slice(place, place + 2).reverse());
       },
       inserted: (records, by) => {
-        const place = by.between(1, records.length - 1);
+        const place = by.whole(1, records.length - 1);
         return records.toSpliced(place, 0, records[place - 1] ?? assert.fail());
       },
-      truncated: (records, by) => records.slice(0, -by.between(1, records.length - 1)),
+      truncated: (records, by) => records.slice(0, -by.whole(1, records.length - 1)),
     };
     for (const [kind, tamper] of Object.entries(TAMPERED)) {
       test(`fails verification when it is ${kind}`, async () => {

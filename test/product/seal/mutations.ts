@@ -139,7 +139,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a token cut short, or longer': (loot, by) => {
     const { security_token: token, ...rest } = loot.fresh();
     const end = token.slice(token.lastIndexOf('.') + 1).length;
-    const cut = token.slice(0, -by.between(1, end + 20));
+    const cut = token.slice(0, -by.whole(1, end + 20));
     const longer = token + by.pick(['A', '.', '.AAAA', '=', ' ', 'AAAAAAAA', '\u0000', 'é']);
     return { sent: { ...rest, security_token: by.pick([cut, longer]) }, reason: 'token_invalid' };
   },
@@ -172,7 +172,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a signature that is no base64 of 64 bytes': (loot, by) => {
     const { signature, ...rest } = loot.fresh();
     const forms = [
-      signature.slice(0, -by.between(3, 80)),
+      signature.slice(0, -by.whole(3, 80)),
       signature + by.pick(['A', '=', '\n', ' ', 'AAAA']),
       ` ${signature}`,
       `${signature.slice(0, 20)}\n${signature.slice(20)}`,
@@ -287,7 +287,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     return { sent: { ...loot.fresh(), [field]: empty }, reason };
   },
   'a token without end': (loot, by) => {
-    const security_token = loot.agent.token + 'A'.repeat(by.between(4_097, 9_000));
+    const security_token = loot.agent.token + 'A'.repeat(by.whole(4_097, 9_000));
     return { sent: { ...loot.fresh(), security_token }, reason: 'envelope_malformed' };
   },
   'a token that was changed, with more than a stranger may send': (loot, by) => {

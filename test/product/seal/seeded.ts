@@ -1,27 +1,10 @@
-/** A generator of numbers that depend only on the seed (mulberry32). */
-export class Seeded {
-  #state: number;
+import { SeededRandom } from '../../kill/random.ts';
 
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
+/** Random changes of bytes and texts that depend only on the seed. */
+export class Seeded extends SeededRandom {
   /** 0 to `below` - 1. */
   nat(below: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  }
-
-  between(from: number, to: number): number {
-    return from + this.nat(to - from + 1);
-  }
-
-  pick<T>(values: readonly T[]): T {
-    const [first] = values;
-    if (first === undefined) throw new Error('no items to choose from');
-    return values[this.nat(values.length)] ?? first;
+    return this.whole(0, below - 1);
   }
 
   /** The bytes with one bit inverted. */
