@@ -188,7 +188,7 @@ describe('an effect is stopped at any await of its runner: the node stays up', {
   }
   const CAUSES: Readonly<Record<string, (under: Under) => unknown>> = {
     'a cancel': ({ ledger, id }) => ledger.cancel(id),
-    'a cancel that is not told': ({ ledger, id }) => ledger.cancel(id, true),
+    'a cancel without a notification': ({ ledger, id }) => ledger.cancel(id, true),
     'a store that is silent': ({ silence }) => silence(),
     'a time-out': ({ timeOut }) => timeOut(),
     'a stop of the node': ({ runner }) => runner.stop(),

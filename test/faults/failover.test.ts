@@ -26,7 +26,7 @@ async function through(url: string, strike: () => Promise<unknown>): Promise<voi
     /** A start that is repeated under its key until it is accepted, as clients do. */
     const taken = (key: string): Promise<string> =>
       waitUntil(
-        `start ${key} is taken`,
+        `start ${key} is accepted`,
         async () => {
           const headers = { 'idempotency-key': key };
           const answer = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'steady' }, headers);

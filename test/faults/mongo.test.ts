@@ -53,7 +53,7 @@ describe('a node whose MongoDB fails', { skip, timeout: AWAY_MS + 120_000 }, () 
   /** MongoDB is healthy: waits for the first execution that is accepted. */
   const takenAgain = (): Promise<string> =>
     waitUntil(
-      'a start is taken again',
+      'a start is accepted again',
       async () => {
         const { status, body } = await node.json('POST', '/v1/executions', { agent_id: agent, input: 'quick' });
         return status === 200 && String(body.execution_id);

@@ -59,7 +59,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     await tickAll();
     assert.equal(await cluster.local(0, 300), null, 'the node is still frozen: no call waited for it');
     assert.ok(performance.now() - begun < BLOCKED_MS);
-    await cluster.waitUntil('the blocked node to wake', () => cluster.local(0));
+    await cluster.waitUntil('the frozen node to answer', () => cluster.local(0));
     await cluster.settled('after it woke');
     await tickAll();
     await oneCommitter();
@@ -109,7 +109,7 @@ describe('nodes that stop, stall or die', { skip, timeout: 300_000 }, () => {
     });
     assert.equal(await cluster.local(name, 300), null, 'it is still blocked');
     await cluster.explained(asked);
-    await cluster.settled('after it came back');
+    await cluster.settled('after it is free again');
     await tickAll();
     await oneCommitter();
   });

@@ -45,7 +45,7 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
   /** A start that is repeated under its key until it is accepted, as clients do. */
   const taken = (key: string): Promise<string> =>
     waitUntil(
-      `start ${key} is taken`,
+      `start ${key} is accepted`,
       async () => {
         const { status, text, body } = await start(key);
         if (status === 200) return String(body.execution_id);
@@ -170,7 +170,7 @@ describe('a node whose Redis fails', { skip, timeout: 300_000 }, () => {
     });
     await admin.call('FLUSHALL');
     await waitUntil('the node is not ready', async () => !(await isReady()));
-    await waitUntil('the log says it', () => node.process.log.includes('the store has no pools: it was emptied'));
+    await waitUntil('the log reports it', () => node.process.log.includes('the store has no pools: it was emptied'));
     await node.process.stop();
     await node.spawn();
     const fresh = await taken('after-empty');

@@ -109,7 +109,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
     for (const address of onNew) assert.equal(await old.runtime.client.ask(address, 'Add', { by: 1 }), 2);
     // The old node accepts messages for its partitions; they wait, and it logs the reason.
     const asks = onOld.map((address) => fresh.runtime.client.ask(address, 'Add', { by: 1 }, { timeoutMs: 60_000 }));
-    await waitUntil('the old node says why', () =>
+    await waitUntil('the old node logs the reason', () =>
       old.warnings.some((warning) => warning.includes('a newer version (2) of sum wrote this actor')),
     );
     const [first] = onOld;
@@ -125,7 +125,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
       return value;
     });
     await waitUntil(
-      'its message lies in the mailbox',
+      'its message waits in the mailbox',
       async () => (await fresh.runtime.client.mailbox(neighbour)).depth === 1,
     );
     const told = old.warnings.length;

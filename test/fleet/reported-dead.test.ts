@@ -83,7 +83,7 @@ describe('a live node that is taken for dead', { skip: missing || false, timeout
     const atA = jobs.filter((job) => work.of(job)[0] === 'a');
     for (const mode of MODES) assert.ok(atA.some((job) => job.mode === mode));
     const becomesMemberAgain = () =>
-      waitUntil('it has its seat and a share again', () => a.runtime.ready() && a.runtime.held().length > 0);
+      waitUntil('it is a member with a share again', () => a.runtime.ready() && a.runtime.held().length > 0);
     return { a, b, work, jobs, atA, becomesMemberAgain };
   };
 
@@ -94,7 +94,7 @@ describe('a live node that is taken for dead', { skip: missing || false, timeout
     );
     await waitUntil('the other node has all', () => a.runtime.held().length === 0, LEASE_ENDS_WITHIN_MS);
     const isTaken = (job: Job) => work.of(job).length === 2 && work.of(job).at(-1) === 'b';
-    await waitUntil('what may be repeated is taken over, one at least', () => atA.some(isTaken), LEASE_ENDS_WITHIN_MS);
+    await waitUntil('at least one repeatable effect is taken over', () => atA.some(isTaken), LEASE_ENDS_WITHIN_MS);
     silence.mock.restore();
     await becomesMemberAgain();
     work.release();

@@ -69,7 +69,7 @@ describe('executions that need tags', { skip: missing || false }, () => {
       events.map(({ seq }) => seq),
       events.map((_, at) => at + 1),
     );
-    await waitUntil('the list says so too', async () => {
+    await waitUntil('the list has the reason too', async () => {
       const [now] = (await plain.executions.list(SYSTEM_TENANT, { limit: 1 })).items;
       return now?.status === 'completed' && now.waiting_for === undefined;
     });

@@ -81,7 +81,7 @@ function checkCancelled({ key, id, status, followed, cancelledAtMs }: ExecutionS
   assert.equal(followed.events.at(-1)?.payload.reason, 'cancelled', id);
   assert.ok(cancelledAtMs !== null, id);
   const late = calls.filter((call) => call.key === key && call.atMs > cancelledAtMs + CANCEL_REACHES_MS);
-  assert.equal(late.length, 0, `${id}: the model was asked after the cancel`);
+  assert.equal(late.length, 0, `${id}: the model was called after the cancel`);
 }
 
 /**

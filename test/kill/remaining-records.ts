@@ -44,7 +44,7 @@ export async function leftAtLast(node: NodeProcess, look: () => Promise<Left>): 
       await node.stop();
       return left;
     }
-    console.log(`the node left to its next life: ${JSON.stringify(left)}`);
+    console.log(`records that the node left for its next start: ${JSON.stringify(left)}`);
     node.spawn();
     await node.url;
   }

@@ -31,7 +31,7 @@ export function killSample(kind: StoreKind): void {
     const startMs = percentile(outcome.recovery.each, 0.5) - typical;
     assert.ok(
       typical < Math.max(RECOVERY_MS, startMs),
-      `executions continued ${typical} ms after the restart, as if for a time-out`,
+      `executions continued ${typical} ms after the restart, which looks like a time-out`,
     );
   });
 }

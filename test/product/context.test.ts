@@ -24,7 +24,10 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
       response.writeHead(200, { 'content-type': 'text/plain' }).end('pay by Friday');
     }, HOST);
     setup = await AgentNode.start({
-      rules: [{ match: { contains: 'pay by Friday' }, reply: 'it knows the terms' }, { reply: 'it knows nothing' }],
+      rules: [
+        { match: { contains: 'pay by Friday' }, reply: 'the terms are in the prompt' },
+        { reply: 'the prompt has no terms' },
+      ],
       containers: false,
       programs: { second: SECOND },
       spec: { web: { allow_addresses: [`${HOST}/32`] } },
@@ -107,7 +110,7 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
   // It restarts the node, and the pure tests check the same of the actor.
   for (const title of sample({
     normal: [],
-    long: ['a node that is killed while it reads reads again, and the run says meanwhile what it waits for'],
+    long: ['a node that is killed while it reads reads again, and the run meanwhile reports what it waits for'],
   }))
     test(title, async () => {
       const agent = await setup.deploy('killed', { task: { instruction: 'Answer.' }, context: [url()], security });
@@ -121,6 +124,6 @@ describe('spec.context on a running node', { timeout: 300_000 }, () => {
       isSilent = false;
       await setup.node.spawn();
       const status = await setup.ended(id);
-      assert.deepEqual([status.status, status.last_output], ['completed', 'it knows the terms']);
+      assert.deepEqual([status.status, status.last_output], ['completed', 'the terms are in the prompt']);
     });
 });

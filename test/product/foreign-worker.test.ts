@@ -147,7 +147,7 @@ describe('a worker of another implementation, which is registered but is not a m
     await waitUntil('the iteration has begun', async () => (await node.statusOf(id)).iteration_count === 1);
     worker.die();
     const waiting = await waitUntil(
-      'the state says why it waits',
+      'the state has the reason why it waits',
       async () => {
         const { body } = await node.call('GET', `/v1/executions/${id}`);
         const { reason = '' } = Object(body.waiting_for);

@@ -52,7 +52,7 @@ async function fullAndFree(disk: SmallDisk): Promise<void> {
     return answer.status !== 200 && answer;
   });
   assertClear(notDeployed);
-  const notReady = await waitUntil('the node says that it cannot store', async () => {
+  const notReady = await waitUntil('the node reports that it cannot store', async () => {
     const answer = await node.call('GET', '/health/ready');
     return answer.status !== 200 && answer;
   });
@@ -67,8 +67,8 @@ async function fullAndFree(disk: SmallDisk): Promise<void> {
   await disk.free(pid);
   // Without a call that writes.
   await waitUntil('the node is ready again', async () => (await node.call('GET', '/health/ready')).status === 200);
-  await waitUntil('a deploy is taken again', async () => (await deploy()).status === 200);
-  const again = await waitUntil('a start is taken again', async () => {
+  await waitUntil('a deploy is accepted again', async () => (await deploy()).status === 200);
+  const again = await waitUntil('a start is accepted again', async () => {
     const answer = await start('quick');
     return answer.status === 200 && String(answer.body.execution_id);
   });

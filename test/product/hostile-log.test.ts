@@ -48,10 +48,10 @@ describe('the log of a node', { timeout: 300_000 }, () => {
     const longest = await refused(node, 60);
     assert.ok(longest < SOON_MS, `an answer took ${Math.round(longest)} ms`);
     await held.free(pid);
-    await waitUntil('the log says how many lines were dropped', () => droppedIn(readFileSync(file, 'utf8')) > 0);
+    await waitUntil('the log reports the number of dropped lines', () => droppedIn(readFileSync(file, 'utf8')) > 0);
     assert.ok(droppedIn(readFileSync(file, 'utf8')) <= 60);
     await refused(node, 1);
-    await waitUntil('the log goes on', () => readFileSync(file, 'utf8').trimEnd().endsWith('"request refused"}'));
+    await waitUntil('the log continues', () => readFileSync(file, 'utf8').trimEnd().endsWith('"request refused"}'));
     assert.deepEqual([node.process.exitCode, node.process.pid], [null, pid]);
     await node.process.kill('SIGTERM');
     assert.equal(node.process.exitCode, 0);

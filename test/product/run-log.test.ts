@@ -65,7 +65,7 @@ describe('the log of a node', () => {
     assert.match(node.process.announced, /^REST +http/m);
     const [{ node: id } = { node: '' }] = lines();
     const run = await node.run(await node.deploy(agentYaml('sleeps')), 'sleepy');
-    await waitUntil('its model is asked', async () =>
+    await waitUntil('its model is called', async () =>
       JSON.stringify(await node.statusOf(run)).includes('its model, attempt 1 on'),
     );
     assert.equal((await node.call('POST', `/v1/cluster/nodes/${id}/drain`)).status, 200);

@@ -128,7 +128,7 @@ export class Tenancy implements AsyncDisposable {
       const [method = '', template = ''] = route.split(' ');
       if (!template.includes('{')) continue;
       if (!template.startsWith(prefix)) {
-        assert.match(template, /^\/v1\/(agents|executions)\/(\{id\}|lookup\/\{name\})/, 'a route this test knows');
+        assert.match(template, /^\/v1\/(agents|executions)\/(\{id\}|lookup\/\{name\})/, 'a route of this test');
         continue;
       }
       const path = template.replace('{id}', thing.id).replace('{name}', thing.name);

@@ -114,7 +114,7 @@ describe('public addresses with TLS', { timeout: 300_000 }, () => {
     try {
       assert.equal((await ask(`${url}/health/ready`, cas.first, kept)).shown, 'first');
       await copyFile(second.cert_path, at('live.crt'));
-      await waitUntil('the mismatch is said', () => node.log.includes('the new certificate cannot be used'));
+      await waitUntil('the mismatch is logged', () => node.log.includes('the new certificate cannot be used'));
       assert.equal((await ask(`${url}/health/ready`, cas.first)).shown, 'first');
       await copyFile(second.key_path, at('live.key'));
       await waitUntil('the new certificate is shown', async () => {

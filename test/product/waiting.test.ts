@@ -67,7 +67,7 @@ const wordsOf = ({ reason, child }: Wait): string => (child === undefined ? reas
  */
 const waitOf = (node: ProductNode, path: string, reason: RegExp): Promise<Wait> =>
   waitUntil(
-    `an execution that says ${reason}`,
+    `an execution with the reason ${reason}`,
     async () => {
       const seen = Unfinished.safeParse((await node.call('GET', path)).body);
       return seen.success && reason.test(wordsOf(seen.data.waiting_for)) && seen.data.waiting_for;

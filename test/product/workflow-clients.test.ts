@@ -149,7 +149,7 @@ describe('an independent client of the workflows of a node', () => {
     await node.process.kill('SIGKILL');
     await node.spawn();
     const signal = () => node.json('POST', `${pathOf(id)}/signal`, { response: 'yes' });
-    await waitUntil('the answer is taken', async () => (await signal()).status !== 503);
+    await waitUntil('the answer is accepted', async () => (await signal()).status !== 503);
     await following;
     assert.deepEqual(
       seen,

@@ -79,7 +79,7 @@ class Churn {
       lines: [
         `changes: ${this.#log.join(' ')}`,
         `${this.#known.length} actors; actors of untouched nodes that stayed in memory over a change: ${this.#untouched}`,
-        `partitions that went and came back within a change: ${this.#cameBack}`,
+        `partitions that moved away and back within a change: ${this.#cameBack}`,
         ...timeLines('call to answer', this.#timesMs),
       ],
       broken: [

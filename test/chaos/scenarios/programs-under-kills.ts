@@ -62,7 +62,7 @@ async function run(cluster: Cluster, options: ProgramsOptions): Promise<Scenario
     ],
     broken: [
       ...differing.slice(0, 10),
-      ...(nemesis.struck.length === 0 ? ['no fault struck: nothing was shown'] : []),
+      ...(nemesis.struck.length === 0 ? ['no fault occurred, so the run shows nothing'] : []),
       ...(await cluster.livenessBroken()),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
     ],

@@ -78,15 +78,15 @@ async function run(cluster: Cluster, options: RegisterOptions): Promise<Scenario
     title: `${registers} registers, ${clients} clients each, ${Math.round(forMs / 1_000)} s`,
     seed,
     lines: [
-      `faults: ${nemesis.summary()}; answers lost on purpose by the nodes' last lives: ${sum(({ ambiguous }) => ambiguous)}`,
-      `${all.length} calls, ${all.length - answered.length} unanswered; commits refused in the last lives: ${sum(({ fenced }) => fenced)}`,
+      `faults: ${nemesis.summary()}; answers that the last processes of the nodes dropped: ${sum(({ ambiguous }) => ambiguous)}`,
+      `${all.length} calls, ${all.length - answered.length} unanswered; commits refused by the last processes: ${sum(({ fenced }) => fenced)}`,
       ...timeLines('call to answer', answered),
       ...(broken.length === 0 ? ['0 anomalies'] : []),
     ],
     broken: [
       ...broken,
       ...committersOf(locals),
-      ...(nemesis.struck.length === 0 ? ['no fault struck: nothing was shown'] : []),
+      ...(nemesis.struck.length === 0 ? ['no fault occurred, so the run shows nothing'] : []),
       ...(await cluster.livenessBroken()),
       ...cluster.crashed.map((name) => `${name} ended by itself`),
     ],

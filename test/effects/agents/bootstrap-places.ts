@@ -107,7 +107,7 @@ export class ScriptedLoop implements DispatchApi {
   }
 
   #next(): GatewayAnswer {
-    const answer = this.#answers.shift() ?? new SvcError('failed_precondition', 'nothing is asked any more');
+    const answer = this.#answers.shift() ?? new SvcError('failed_precondition', 'the script has no further answer');
     if (answer instanceof Error) throw answer;
     return answer;
   }

@@ -49,7 +49,7 @@ async function setup(answer: (request: GatewayRequest) => GatewayAnswer | Promis
     await rename(join(out, `${number}.tmp`), join(out, `${number}.request`));
   };
   const answerOf = (number: number): Promise<string> =>
-    waitUntil(`answer ${number} is there`, () =>
+    waitUntil(`answer ${number} exists`, () =>
       readFile(join(exchange.path, 'in', `${number}.answer`), 'utf8').catch(() => null),
     );
   return {
@@ -157,7 +157,7 @@ describe('the file exchange of a container', () => {
 });
 
 describe('a hostile container', { skip: process.platform !== 'linux' && 'NOT TESTED: needs Linux' }, () => {
-  const SECRET = 'the node alone may read this';
+  const SECRET = 'only the node may read this';
 
   test('a hostile container gets no data through links, pipes, sockets, devices, directories and huge files', async () => {
     await using elsewhere = await privateDirectory();

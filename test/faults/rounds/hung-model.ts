@@ -43,10 +43,10 @@ async function round(node: CrowdedNode, hung: string, good: string): Promise<Rou
     return id;
   };
   const hanging = (await inLanes(HUNG, 16, () => start(hung))).filter((id) => id !== null);
-  await waitUntil('the model is asked', () => node.models.calls.length > asked);
+  await waitUntil('the model is called', () => node.models.calls.length > asked);
   const slow = await goodRuns(node, () => start(good));
   const held = await waitUntil(
-    'a run says what it waits for',
+    'a run reports what it waits for',
     async () => {
       for (const id of hanging) {
         const { waiting_for } = await node.statusOf(id);
@@ -76,7 +76,7 @@ async function round(node: CrowdedNode, hung: string, good: string): Promise<Rou
     lost: HUNG + GOOD - ids.length + slow.length + notCompleted.length + unasked.length + (held === null ? 1 : 0),
     repeated: repeatsIn(answers),
     recoveryMs,
-    notes: [...slow, ...(held === null ? ['no run said that its model does not answer'] : []), ...broken],
+    notes: [...slow, ...(held === null ? ['no run reported that its model does not answer'] : []), ...broken],
   };
 }
 

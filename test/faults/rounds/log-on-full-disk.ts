@@ -123,7 +123,7 @@ async function round(setup: Setup, seed: number): Promise<RoundOutcome> {
   ids.push(...full.started);
   await disk.free(node.pid);
   const since = performance.now();
-  const after = await waitUntil('a start is taken again', () => start(setup), LIVENESS_MS).catch(() => null);
+  const after = await waitUntil('a start is accepted again', () => start(setup), LIVENESS_MS).catch(() => null);
   if (after !== null) ids.push(after);
   const ended = async (id: string): Promise<boolean> => ENDED.has(await statusOf(setup, id));
   const all = async (): Promise<boolean> => (await Promise.all(ids.map(ended))).every(Boolean);
@@ -139,10 +139,10 @@ async function round(setup: Setup, seed: number): Promise<RoundOutcome> {
   const texts = await Promise.all(reasons.map((answer) => answer.text()));
   // A command needs space on the node that runs it: with the store elsewhere its run fails with this error.
   const unsaid = texts.filter((text) => !NO_ROOM.test(text));
-  notes.push(`${failed.length - unsaid.length} runs failed since their commands had no room`, ...unsaid);
+  notes.push(`${failed.length - unsaid.length} runs failed since their commands had no space`, ...unsaid);
   if (full.unread > 0) notes.push(`${full.unread} of ${full.reads} reads were not answered while the disk was full`);
   const newlyDropped = droppedLines(setup) - droppedBefore;
-  if (newlyDropped > 0) notes.push(`${newlyDropped} lines of the log were dropped and said`);
+  if (newlyDropped > 0) notes.push(`${newlyDropped} lines of the log were dropped and reported`);
   const nodesEnded = node.crashed ? 1 : 0;
   if (nodesEnded > 0) node.spawn();
   return {

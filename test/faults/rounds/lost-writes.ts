@@ -144,7 +144,7 @@ export class LostWrites {
       },
       notes: [
         `the store lost writes of ${runs.filter(wasLost).length} runs; ${gone.length} of ${late.length} that were begun late are gone`,
-        `${taken.count} takeovers, ${taken.behind} of partitions that went back, with ${taken.actors} actors`,
+        `${taken.count} takeovers, ${taken.behind} of rewound partitions, with ${taken.actors} actors`,
         ...[...taken.wrong, ...broken],
       ],
     };

@@ -151,8 +151,8 @@ async function round(node: CrowdedNode, agent: string, clients: number, lastsMs:
     repeated: repeatsIn(asked) + ranRefused + Math.max(0, more - resets),
     recoveryMs,
     notes: [
-      `${took.length} taken with p99 ${p99} ms, ${crowd.refused} refused, ${resets} connections broken${said}`,
-      `the model was asked ${asked.length} times for ${witnessed.length} runs; ${more} more workflows are listed than were taken`,
+      `${took.length} accepted with p99 ${p99} ms, ${crowd.refused} refused, ${resets} connections broken${said}`,
+      `the model was called ${asked.length} times for ${witnessed.length} runs; ${more} more workflows are listed than were accepted`,
       ...broken,
     ],
   };

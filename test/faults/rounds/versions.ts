@@ -202,7 +202,7 @@ class VersionRound {
         if (status !== 'failed' && status !== 'cancelled') continue;
         open.delete(id);
         // A command that was under way when its node ended reports that it is in doubt and is not run again.
-        if (JSON.stringify(await calls.log(id)).includes('in_doubt')) this.notes.push('a run said in doubt');
+        if (JSON.stringify(await calls.log(id)).includes('in_doubt')) this.notes.push('a run was in doubt');
         else {
           this.lost += 1;
           this.notes.push(`run ${id} is ${status} without a reason of ours`);

@@ -95,7 +95,7 @@ describe('the dispatch gateway of a running node', () => {
       ["another execution's token", ask(own), 403, 'PermissionDenied', /execution_id/, other.token],
       ['another execution', ask(own, { execution_id: other.id }), 403, 'PermissionDenied', /execution_id/],
       [
-        'an execution that never was',
+        'an execution that never existed',
         ask(own, { execution_id: randomUUID() }),
         403,
         'PermissionDenied',
@@ -143,7 +143,7 @@ describe('the dispatch gateway of a running node', () => {
     const own = await hold('again');
     const leaving = new AbortController();
     const left = post(own.url, ask(own, { prompt: 'slowly' }), leaving.signal).catch(() => 'left');
-    await waitUntil('the model is asked', async () => {
+    await waitUntil('the model is called', async () => {
       const { body } = await setup.node.call('GET', `/v1/seal/sessions/${own.id}/audit`);
       return Array.isArray(body.records) && body.records.length > 0;
     });

@@ -130,7 +130,7 @@ test(
       await using podman = await TestPodman.start();
       await using setup = await IntentNode.start([], { podman, options: { spec } });
       const { pipeline_execution_id: id } = await setup.start('anything');
-      await waitUntil('the model is asked', async () => models.calls.length > 0);
+      await waitUntil('the model is called', async () => models.calls.length > 0);
       const cancelled = await setup.node.json('POST', `/v1/workflows/executions/${id}/cancel`, {});
       assert.equal(cancelled.status, 200, cancelled.text);
       await waitUntil('the call is hung up', async () => models.calls.every(({ aborted }) => aborted));

@@ -107,7 +107,7 @@ describe('API keys on a node with an identity provider', () => {
     await by(key, 'POST', '/v1/executions', { agent_id: 7 });
     await as('alphaUser', 'POST', '/v1/api-keys/validate', { key, more: true });
     await as('alphaAdmin', 'DELETE', `/v1/api-keys/${id}`);
-    await waitUntil('the log says who revoked it', async () => node.process.log.includes('ApiKeyRevoked'));
+    await waitUntil('the log names who revoked it', async () => node.process.log.includes('ApiKeyRevoked'));
     assert.ok(node.process.log.includes(id) && node.process.log.includes('anna'));
     assert.ok(!node.process.log.includes(key.slice(4, 40)));
   });

@@ -203,8 +203,8 @@ describe('secrets and keys on a full disk', async () => {
     const { body } = await node.call('GET', ROUTE);
     assert.equal(body.path, PATH);
     await disk.free(node.process.pid);
-    await waitUntil('a secret is taken again', async () => (await put('after')).status === 200);
-    await waitUntil('a key is taken again', async () => {
+    await waitUntil('a secret is accepted again', async () => (await put('after')).status === 200);
+    await waitUntil('a key is accepted again', async () => {
       return (await node.json('POST', '/v1/api-keys', { name: 'later' })).status === 200;
     });
     const { body: after } = await node.call('GET', ROUTE);

@@ -280,7 +280,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     const changed = by.pick(NO_CALLS)(payload.toString());
     return { sent: loot.agent.seal(changed), reason: 'payload_malformed' };
   },
-  'nothing where something belongs': (loot, by) => {
+  'an empty value for a required field': (loot, by) => {
     const field = by.pick(['security_token', 'signature', 'timestamp', 'payload', 'protocol'] as const);
     const empty = field === 'payload' ? Buffer.alloc(0) : '';
     const reason = field === 'protocol' ? 'protocol_unknown' : 'envelope_malformed';
@@ -295,7 +295,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     const security_token = withPart(large.security_token, 2, (part) => by.swapped(part));
     return { sent: { ...large, security_token }, reason: 'token_invalid', isLarge: true };
   },
-  'a payload of the object form that says something else': (loot, by) => {
+  'a payload of the object form with another content': (loot, by) => {
     const envelope = loot.fresh();
     const payload = JSON.parse(envelope.payload.toString());
     const changes = [

@@ -108,7 +108,7 @@ export class SealNode implements AsyncDisposable {
     };
     const agent_id = await this.node.deploy(agentYaml('agent-program', spec), headers);
     const execution_id = await this.node.run(agent_id, 'wait', headers);
-    const url = await waitUntil('the program says how it reaches the node', async () => {
+    const url = await waitUntil('the program reports how it reaches the node', async () => {
       // Its workspace is the volume of the execution or a separate directory.
       for await (const told of glob(
         join(this.node.directory, 'data', '{volumes,workspaces}', '*', execution_id, 'url'),

@@ -42,7 +42,7 @@ const edit = (target_content: string): Args => ({ path: 'err/file', target_conte
 
 /** Errors that tools have over SEAL (W31). */
 const ROWS: readonly Row[] = [
-  { what: 'a directory that is there', tool: 'fs.create_dir', args: { path: 'err' }, says: /\/workspace\/err/ },
+  { what: 'a directory that exists', tool: 'fs.create_dir', args: { path: 'err' }, says: /\/workspace\/err/ },
   { what: 'the alias of a tool', tool: 'fs.create.dir', args: { path: 'err' }, says: /\/workspace\/err/ },
   { what: 'a directory that is not empty', tool: 'fs.delete', args: { path: 'err' }, says: /^DirectoryNotEmpty: / },
   { what: 'no match', tool: 'fs.edit', args: edit('nowhere'), says: /^TextNotFound: / },
