@@ -6,7 +6,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { bundle, threadModules } from './bundle.ts';
+import { bundle, bundleScript, threadModules } from './bundle.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const AREAS = [
@@ -49,6 +49,7 @@ const RELATIVE_IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.{1,2}\/[^'"\n]+)\
 export async function pack(target: string): Promise<void> {
   rmSync(target, { recursive: true, force: true });
   await bundle({ entries: [...ENTRIES, ...threadModules()], into: target, node: OLDEST_NODE, packages: false });
+  await bundleScript({ entry: 'main.ts', file: join(target, 'node-script.js'), node: OLDEST_NODE });
   declare(target);
   execFileSync(process.execPath, [join(ROOT, 'dashboard', 'build.ts')], { stdio: 'inherit' });
   cpSync(join(ROOT, DASHBOARD), join(target, DASHBOARD), { recursive: true });

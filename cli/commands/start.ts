@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Command } from 'commander';
 import { CliFailure, EXIT } from '../failure.ts';
+import { nodeProgram } from '../start/node-program.ts';
 
 /** Flags of a node with their help; a test compares them with the settings. */
 export const NODE_FLAGS: Readonly<Record<string, string>> = {
@@ -38,11 +39,15 @@ export function start(program: Command): void {
 
 /** Runs the node until a signal ends it. */
 export async function startInProcess(flags: readonly string[]): Promise<void> {
-  const { runNode } = await import('../../main.ts').catch(explainOldNode);
+  const { runNode, keepCompiled } = await nodeProgram().catch(explainOldNode);
   // Other commands end when their reader closes the pipe; a node keeps running.
   process.stdout.removeAllListeners('error').on('error', () => {});
   await runNode(flags);
-  settleMemory();
+  const timer = setTimeout(() => {
+    keepCompiled();
+    settleMemory();
+  }, AFTER_START_MS);
+  timer.unref();
 }
 
 const camelCase = (flag: string): string =>
@@ -67,10 +72,7 @@ const AFTER_START_MS = 1_000;
  * change throughput.
  */
 function settleMemory(): void {
-  const timer = setTimeout(() => {
-    setFlagsFromString('--expose-gc');
-    const collect: unknown = runInNewContext('gc');
-    if (typeof collect === 'function') collect({ flavor: 'last-resort' });
-  }, AFTER_START_MS);
-  timer.unref();
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  if (typeof collect === 'function') collect({ flavor: 'last-resort' });
 }

@@ -429,6 +429,27 @@ describe('the npm package', () => {
     );
   });
 
+  test('keeps the compiled code of a node for its next start, and replaces it when it is damaged', async () => {
+    const compiled = join(project, 'kept');
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'kept-data')];
+    const kept = () => globSync('*/svc-node-*', { cwd: compiled }).map((name) => join(compiled, name));
+    for (const isThere of [false, true]) {
+      const [file] = kept();
+      assert.equal(file !== undefined, isThere);
+      if (file !== undefined) writeFileSync(file, readFileSync(file).fill(0, 1_000_000, 1_001_000));
+      const damaged = file === undefined ? null : readFileSync(file);
+      const run = new SvcRun(['start', ...flags], { NODE_COMPILE_CACHE: compiled }, entry);
+      await waitUntil('the node listens', () => /^SvcRuntime /m.test(run.stdout) || run.child.exitCode);
+      assert.equal(run.child.exitCode, null, run.stderr);
+      await waitUntil('its code is kept', () => {
+        const [now] = kept();
+        return now !== undefined && !/\.\d+$/.test(now) && damaged?.equals(readFileSync(now)) !== true;
+      });
+      run.child.kill('SIGTERM');
+      assert.equal((await run.end()).code, 0);
+    }
+  });
+
   const memoryIsReadable = existsSync('/proc/self/status') ? false : 'resident memory is read from /proc';
   test('an idle node settles under 150 MB resident, at its first start too', { skip: memoryIsReadable }, async () => {
     const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'idle')];
