@@ -22,14 +22,14 @@ const USAGE = `Measures lists and logs on a MongoDB-wire server with indexes, be
   --sources PATH   sources of FerretDB 2, a folder or a tar archive (or SVC_BENCH_SOURCES=PATH). Go builds them with what
                    they hold and what is in its module cache.
   --postgres DIR   programs of a PostgreSQL in which DocumentDB is installed, with its extended RUM (or
-                   SVC_BENCH_POSTGRES=DIR); Debian's newest when left out
+                   SVC_BENCH_POSTGRES=DIR); Debian's newest when omitted
   --quick          one short round, to see that everything runs
   --help           this text
 
 MONGODB_URI names a server that runs, MongoDB itself for one: a database is made there and dropped afterwards.
 With neither, SQLite is measured alone. Nothing is downloaded; servers listen on loopback, their data is removed.
 `;
-const LEFT_OUT = `LEFT OUT: MongoDB-wire servers. Neither --sources (SVC_BENCH_SOURCES) nor MONGODB_URI is given, so these figures
+const OMITTED = `OMITTED: MongoDB-wire servers. Neither --sources (SVC_BENCH_SOURCES) nor MONGODB_URI is given, so these figures
 are of SQLite alone and say nothing of MongoDB. See npm run lists -- --help.`;
 
 const MAIN = join('cmd', 'ferretdb');
@@ -80,10 +80,10 @@ async function measure({ sources, postgres, uri, isQuick }: Asked, stop: AbortSi
     return suite({}, isQuick, stop);
   }
   if (sources !== undefined) return onOwnServer(sources, postgres, isQuick, stop);
-  console.error(LEFT_OUT);
+  console.error(OMITTED);
   const code = await suite({ SVC_BENCH_STORE: 'SQLite' }, isQuick, stop);
   // Printed again at the end, since the figures have scrolled the first one away.
-  console.error(LEFT_OUT);
+  console.error(OMITTED);
   return code;
 }
 

@@ -23,7 +23,7 @@ interface Result {
  */
 export async function failover(plan: Plan, appendfsync: 'always' | 'everysec'): Promise<Section> {
   const restate = await restatePackages().catch((error: unknown) => {
-    console.error(`RESTATE IS LEFT OUT: it could not be installed: ${String(error)}`);
+    console.error(`RESTATE IS OMITTED: it could not be installed: ${String(error)}`);
     return null;
   });
   const small = plan.repetitions < 3;
@@ -92,7 +92,7 @@ function textOf(
     `${RUNS} runs of ${STEPS} steps, all started at once. A worker is killed and a new one started at once, at half of the time that the peer took unkilled just before, at 1 s, or each 2 s in turn until all runs have ended; this project’s own target is at most ${whole(BAR_MS)} ms over the unkilled.`,
     table([...head, 'steps begun at the kills', 'begun again', 'silent repeats', 'lost'], rows),
     [
-      `Redis: appendfsync ${appendfsync} for svc and BullMQ. Restate: ${restate === null ? '**left out, it could not be installed**' : `${restate.versions}, its default log (fsync on)`}.`,
+      `Redis: appendfsync ${appendfsync} for svc and BullMQ. Restate: ${restate === null ? '**omitted, it could not be installed**' : `${restate.versions}, its default log (fsync on)`}.`,
       'A step is an effect (svc), a part of the job of its run (BullMQ, progress kept in the job), a `ctx.run` of a workflow (Restate). Svc and BullMQ take 128 at a time, spread over the workers.',
       'BullMQ tuned: lock 1 s renewed each 0.3 s, stalled check each 0.5 s, 5 stalls allowed (any number where a worker is killed each 2 s: 5 were too few). A silent repeat is a step begun twice under one attempt number; Restate gives steps no number.',
       'A worker of svc is a whole node (REST, gRPC, cluster port); those of the peers do nothing else.',

@@ -47,7 +47,7 @@ export async function fileTools(plan: Plan): Promise<Section> {
 
 const NOTES = `The tree is in the page cache, except where a table says otherwise (\`/proc/sys/vm/drop_caches\`). svc: from the input of
 the effect \`tool.call\` to its outcome, its thread running already; ripgrep and grep: from the start of their process to
-its end, which alone takes a few ms. ripgrep is told to search every file (\`-uu\`), as svc does; it and svc use both cores, \`-j1\` and grep one.
+its end, which alone takes a few ms. ripgrep gets the option to search every file (\`-uu\`), as svc does; it and svc use both cores, \`-j1\` and grep one.
 Medians of ${ROUNDS}; the peers take turns.`;
 
 function ripgrep(): string | null {
@@ -169,7 +169,7 @@ async function coldRows(
       execFileSync('sync');
       writeFileSync('/proc/sys/vm/drop_caches', '3');
     } catch {
-      console.error('the page cache cannot be dropped here: rows of a cold cache are left out');
+      console.error('the page cache cannot be dropped here: rows of a cold cache are omitted');
       return [];
     }
     const startedAt = performance.now();

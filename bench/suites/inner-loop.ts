@@ -34,7 +34,7 @@ export async function innerLoop(plan: Plan): Promise<Section> {
   const parts: string[][] = [];
   const sizes: string[] = [];
   const missing = mongoMissing();
-  if (missing !== false) console.error(`MongoDB’s wire protocol is MISSING, so Redis is left out: ${missing}`);
+  if (missing !== false) console.error(`MongoDB’s wire protocol is MISSING, so Redis is omitted: ${missing}`);
   for (const store of missing === false ? (['everysec', 'always', 'embedded'] as const) : (['embedded'] as const)) {
     await withNode(store, async (node, sized) => {
       for (const variant of ['rounds', 'listing', 'writing', 'one-turn', 'long'] as const)

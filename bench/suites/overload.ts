@@ -42,7 +42,7 @@ export async function overload(plan: Plan): Promise<Section> {
   for (const { kind, name: store } of STORES.filter(({ name }) => only === undefined || only === name)) {
     const missing = storesMissing(kind);
     if (missing !== false) {
-      rows.push([store, `left out: ${missing}`]);
+      rows.push([store, `omitted: ${missing}`]);
       continue;
     }
     for (const version of versions) {

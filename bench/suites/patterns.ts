@@ -186,7 +186,7 @@ export async function patterns({ repetitions }: Plan): Promise<Section> {
     table([...head, 'its candidates ms', 'store, new ms', 'store, known ms', 'bytes a pattern'], rows),
     'Candidates of both ways over the same patterns, p50 / p99 ms:',
     table(['store', 'patterns', 'a list a term', 'a document a term and pattern', 'of these a pattern'], ways),
-    ...(missing === false ? [] : [`LEFT OUT: FerretDB, ${missing}`]),
+    ...(missing === false ? [] : [`OMITTED: FerretDB, ${missing}`]),
   ];
   return { title: 'Learned patterns', text: text.join('\n\n') };
 }

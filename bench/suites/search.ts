@@ -25,7 +25,7 @@ export async function search(plan: Plan): Promise<Section> {
     const agents = benchAgents(count);
     for (const { name, open } of await benchStores()) {
       if (name === FERRETDB && count > FERRETDB_MOST) {
-        rows.push([name, whole(count), 'left out: every read scans (decision 0020)']);
+        rows.push([name, whole(count), 'omitted: every read scans (decision 0020)']);
         continue;
       }
       const { documents, ready, stop } = await open();

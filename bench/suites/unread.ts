@@ -23,7 +23,7 @@ const LISTED = 100;
 const TARGET_MS = 20;
 /** No body is so large that it is in a file. */
 const payloads = createPayloads(new FileBlobs({ directory: tmpdir() }));
-/** Nothing is refused: no actor has so many. */
+/** No message is refused: no actor has this many. */
 const BOUND = 1_000_000;
 const ONE_AT_A_TIME = 1;
 

@@ -62,7 +62,7 @@ async function roundOf(
   }
 }
 
-function textOf({ contestants, versions, leftOut }: Field, levels: readonly number[], runs: Runs): string {
+function textOf({ contestants, versions, omitted }: Field, levels: readonly number[], runs: Runs): string {
   const rateOf = (name: string, inFlight: number): number => {
     const list = runs.get(keyOf(name, inFlight)) ?? [];
     return list.length === 0 ? 0 : medianOf(list).perSecond;
@@ -115,7 +115,7 @@ function textOf({ contestants, versions, leftOut }: Field, levels: readonly numb
       '`appendfsync always` is the like of them. What svc keeps in MongoDB beside a node on Redis (lists, ended runs) is',
       'SQLite in memory here; on its embedded store all is on disk. Temporal is not asked for more than 64 at once.',
     ].join('\n'),
-    ...leftOut,
+    ...omitted,
   ].join('\n\n');
 }
 

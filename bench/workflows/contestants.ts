@@ -23,7 +23,7 @@ export interface Field {
   /** Versions of the peers. */
   readonly versions: readonly string[];
   /** Missing peers, with the reason. */
-  readonly leftOut: readonly string[];
+  readonly omitted: readonly string[];
 }
 
 /**
@@ -33,14 +33,14 @@ export interface Field {
 export async function field(): Promise<Field> {
   const wanted = new RegExp(process.env.SVC_BENCH_PEERS ?? '');
   const isWanted = ({ name }: { readonly name: string }): boolean => wanted.test(name);
-  const leftOut: string[] = [];
+  const omitted: string[] = [];
   const had = async <Packages>(name: string, fetch: () => Promise<Packages>): Promise<Packages | null> => {
     if (!wanted.test(name)) return null;
     try {
       return await fetch();
     } catch (thrown) {
-      leftOut.push(`**${name} is left out**: ${String(thrown).slice(0, 500)}`);
-      console.error(`${name.toUpperCase()} IS LEFT OUT: ${String(thrown)}`);
+      omitted.push(`**${name} is omitted**: ${String(thrown).slice(0, 500)}`);
+      console.error(`${name.toUpperCase()} IS OMITTED: ${String(thrown)}`);
       return null;
     }
   };
@@ -74,5 +74,5 @@ export async function field(): Promise<Field> {
     ...(dbos === null ? [] : [`DBOS ${dbos.versions}`]),
     ...(temporal === null ? [] : [`Temporal ${temporal.versions}`]),
   ];
-  return { contestants: contestants.filter(isWanted), versions, leftOut };
+  return { contestants: contestants.filter(isWanted), versions, omitted };
 }

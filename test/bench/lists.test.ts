@@ -161,7 +161,7 @@ describe('node bench/lists.ts', () => {
       child.kill('SIGTERM');
       await ended;
     }
-    assert.match(told(), /^LEFT OUT: MongoDB-wire servers\. Neither --sources/);
+    assert.match(told(), /^OMITTED: MongoDB-wire servers\. Neither --sources/);
     assert.match(told(), /^SQLite \| agent\.list \|/m);
     assert.doesNotMatch(told(), /^FerretDB/m);
   });

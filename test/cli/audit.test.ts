@@ -67,7 +67,7 @@ test('every fault is printed with its record, and the exit code is 1', async () 
   );
 });
 
-test('keys of somebody else verify nothing; without keys only hashes are checked, and it says so', async () => {
+test('keys of another node verify nothing; without keys only hashes are checked, and the output says so', async () => {
   await writeFile(file('others.json'), JSON.stringify({ keys: [signer('node').jwk] }));
   const others = await run(['verify', '-', '--jwks', file('others.json')], JSON.stringify(exported));
   assert.equal(others.code, 1);

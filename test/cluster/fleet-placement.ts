@@ -154,7 +154,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.ok((await node.assign()).queues.includes('+fast'));
     });
 
-    fleetTest('a node that changed its own tags is told to look again, once', async () => {
+    fleetTest('a node that changed its own tags reads the members again, once', async () => {
       const node = nodeOf('self');
       await node.join();
       let rung = 0;
@@ -249,7 +249,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal((await wanted(victim)).length > 0, true);
     });
 
-    fleetTest('two processes with one node id: the earlier one is told that another runs', async () => {
+    fleetTest('two processes with one node id: the earlier one gets a notification that another runs', async () => {
       const [earlier, later] = [nodeOf('twin'), nodeOf('twin')];
       await earlier.join();
       await earlier.assign();
@@ -272,8 +272,8 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal((await later.assign()).wanted.size, 72);
     });
 
-    fleetTest('before its first look a node takes nobody for dead', async () => {
-      assert.equal(nodeOf('new').isLive('anybody'), true);
+    fleetTest('before its first read of the members a node takes no node for dead', async () => {
+      assert.equal(nodeOf('new').isLive('unknown'), true);
     });
 
     fleetTest('whether a pool is served is looked at anew before the answer is no', async () => {
@@ -302,7 +302,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal(await asker.isGone('late'), true);
     });
 
-    fleetTest('who should hold a partition is the same from every node; nobody where nobody may', async () => {
+    fleetTest('every node computes the same owner of a partition; none where no node may hold it', async () => {
       await fleetStores.stores[0].definePool('+absent', 2);
       const nodes = ['a', 'b'].map((node) => nodeOf(node));
       for (const node of nodes) await node.join();

@@ -205,7 +205,7 @@ function signalTests(promise: Promises): void {
       last = word;
     });
     await eventually('the one who stays hears', async () => {
-      await driver.store.signal(null, 'anybody there');
+      await driver.store.signal(null, 'a message without a receiver');
       return last !== '';
     });
     assert.deepEqual(ears.hears(), [false]);

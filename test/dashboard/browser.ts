@@ -23,7 +23,7 @@ const AxeResult = z.object({
   ),
 });
 
-/** Of so many pages one is examined. */
+/** One of this many pages is examined. */
 const EXAMINED = sample({ normal: 12, long: 1 });
 
 /** The Chromium of this process: starting one takes more than a second of processor time. */

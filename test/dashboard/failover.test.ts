@@ -24,7 +24,7 @@ const Served = z.object({ deliveries: z.array(z.object({ node: z.string() })) })
 /** Several writes of the ledger. */
 const QUIET_MS = 4_000;
 
-/** With so many runs some are on either node. */
+/** Number of runs with which some are on either node. */
 const MOST_STARTS = 40;
 
 describe('a page on one node, while the node that has the run is killed', { skip }, () => {

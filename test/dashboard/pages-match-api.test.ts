@@ -21,7 +21,7 @@ import { built } from './built.ts';
 import { eventsOn, factsOn, markedText, rowsOf, rowWith, TALL } from './shown.ts';
 
 const RUNS = sample({ normal: 4, long: 50 });
-/** A kill comes after so many starts. */
+/** Number of starts before a kill. */
 const STARTS_A_KILL = 3;
 /** Of the local operator. */
 const TENANT = 'svc-system';

@@ -4,7 +4,7 @@ import { waitUntil } from '../support/wait-until.ts';
 /** Higher than any list of these tests: all rows are in the document. */
 export const TALL = { viewport: { width: 1_300, height: 9_000 } } as const;
 
-/** Cells of the rows of a table, once it has so many. */
+/** Cells of the rows of a table, once it has the expected number of rows. */
 export async function rowsOf(page: Page, table: string, count: number): Promise<string[][]> {
   const found = page.getByRole('table', { name: table });
   await waitUntil(

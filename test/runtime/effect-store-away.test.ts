@@ -231,7 +231,7 @@ describe('an effect whose store is away', { timeout: 300_000 }, () => {
     });
   });
 
-  test('a request that is stored aside is waited for with its claim kept: once is not in doubt', async () => {
+  test('a request that is stored separately is waited for with its claim kept: a once effect is not in doubt', async () => {
     const store = new Store('blobs');
     store.isAway = true;
     const work = effect('test.work', async (_, { attempt }) => attempt);

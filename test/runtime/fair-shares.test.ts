@@ -36,7 +36,7 @@ describe('a fair queue', () => {
     fc.assert(
       fc.property(fc.array(anyFlow, { minLength: 1, maxLength: 80 }), (flows) => {
         const line = new FairLine<Flow>();
-        // An object of its own each, as items are told apart by identity.
+        // An object of its own each, since items are distinguished by identity.
         for (const one of flows) line.add(one, { ...one });
         const taken: Flow[] = [];
         for (let next = line.take(); next !== undefined; next = line.take()) taken.push(next);
@@ -67,7 +67,7 @@ describe('a fair queue', () => {
 });
 
 describe('slots', () => {
-  /** Takes as many as it may. */
+  /** Takes items up to its limit. */
   function fill(slots: FairSlots, of: Flow): number {
     let held = 0;
     for (; slots.mayTake(of); held += 1) slots.take(of);

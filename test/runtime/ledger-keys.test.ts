@@ -38,7 +38,7 @@ test('a key is found in every segment that has it, over the ends of pages', asyn
     for (let at = 0; at < segments; at += 1)
       await writer.addSegment({ tenant: 'acme', id: `s${at}`, last: 1, from: at, to: at, writer: 'node-a', round: 1 });
     const number = numbersFrom(7);
-    // Some keys are in one segment, some in so many that they fill pages.
+    // Some keys are in one segment, some in enough to fill pages.
     const keys = Array.from({ length: 60 }, (_, at) => ({
       hash: hashOf('trace', 'acme', `t${at}`),
       held: Array.from({ length: segments }, (_segment, one) => one).filter(

@@ -334,7 +334,7 @@ test('an actor that was placed on the local node stays there for the next local 
     const address = addressOf('traveller', 'acme', randomUUID());
     const { partition } = await node.runtime.client.place(address, { tags: [], here: true });
     assert.equal(partition, 'default:0');
-    // Another worker that is told the same.
+    // Another worker with the same information.
     assert.equal(await node.store.place('default:0', address, 'default:7'), 'default:0');
   } finally {
     await node.stop();

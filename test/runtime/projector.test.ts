@@ -47,7 +47,7 @@ test('a broken view keeps no other actor from its list', async () => {
   }
 });
 
-/** Its state is as large as wished, so that it is stored aside; it ends when it is told. */
+/** Its state has the requested size, so that it is stored separately; it ends on request. */
 const heap = defineActor({
   kind: 'heap',
   version: 1,

@@ -11,7 +11,7 @@ describe('bad tokens', () => {
   const bad: Record<string, JWTPayload> = {
     'expired beyond the clock skew': { exp: nowS() - 120 },
     'not valid yet': { nbf: nowS() + 120 },
-    'for another audience': { aud: 'somebody-else' },
+    'for another audience': { aud: 'another-service' },
     'without audience': { aud: undefined },
     'without expiry': { exp: undefined },
     'without subject': { sub: undefined },

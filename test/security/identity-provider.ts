@@ -70,7 +70,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** A signed token; `claims` of undefined value are left out. */
+/** A signed token; `claims` with the value undefined are omitted. */
 export function sign(key: SigningKey, claims: JWTPayload, header: { kid?: string } = { kid: key.kid }) {
   return new SignJWT(claims).setProtectedHeader({ alg: key.alg, ...header }).sign(key.privateKey);
 }

@@ -20,7 +20,7 @@ const Operation = z.object({
 });
 const Description = z.object({ paths: z.record(z.string(), Operation) });
 
-/** A REST server that asks everybody for a token of an identity provider which does not exist. */
+/** A REST server that requires a token of an identity provider which does not exist. */
 async function serve(nodeTokens?: NodeTokens) {
   const app = createRestServer({
     agents: new FakeCatalog(),

@@ -117,7 +117,7 @@ export function jwt(header: object, claims: object, key: KeyObject): string {
   return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`;
 }
 
-/** The claims of a good token; those of value undefined are left out. */
+/** The claims of a good token; those with the value undefined are omitted. */
 export function goodClaims(clock: Clock, publicKey: KeyObject, changed: object = {}): object {
   const iat = Math.floor(clock.now() / 1_000);
   const { kty, crv, x } = publicKey.export({ format: 'jwk' });

@@ -38,7 +38,7 @@ export interface WorkflowKillOutcome {
   readonly killsInStartup: number;
   /** Starts after which the node did not listen within 20 s. */
   readonly slowStarts: number;
-  /** Kills that were delayed because a command had been hit as often as it may be. */
+  /** Kills that were delayed because a command had been killed up to its limit. */
   readonly waits: number;
   /** Starts of commands by `execution state`. */
   readonly commands: ReadonlyMap<string, number>;

@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { grpcServer as grpc } from './grpc/grpc-server.ts';
 import { restServer as rest } from './rest/rest-server.ts';
 
-/** Opens so many, and tells how many the server left open. */
+/** Opens `count` connections, and returns how many the server kept open. */
 async function crowd(port: number, count: number): Promise<{ readonly kept: readonly Socket[]; end(): void }> {
   const gone = new Set<Socket>();
   const sockets: Socket[] = [];

@@ -220,7 +220,7 @@ test('a fatal error of a tool fails the iteration and stops the other calls', ()
   assert.equal(driven.view.status, 'failed');
 });
 
-test('the model is told of a tool that its node could not run', () => {
+test('the model gets an error for a tool that its node could not run', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [write(), write(), write()]);
   driven.endsRaw({ kind: 'failed', code: 'unavailable', message: 'the server is down' });

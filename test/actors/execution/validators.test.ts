@@ -88,7 +88,7 @@ test('fences are stripped only when the whole text is one', () => {
   assert.equal(stripFences('```js\r\n1\r\n```'), '1');
 });
 
-test('output formats are told apart', () => {
+test('output formats are distinguished', () => {
   const of = (format: 'json' | 'yaml' | 'text' | 'csv' | 'pdf'): ResultValidator => ({
     type: 'output_format',
     format,

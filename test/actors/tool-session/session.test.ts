@@ -110,7 +110,7 @@ describe('a tool session', () => {
     assert.equal(answer(actor.send('Invoke', asked('n:2', slow))).kind, 'accepted');
   });
 
-  test('a session runs only so many calls at once', () => {
+  test('a session runs at most its limit of calls at once', () => {
     const actor = session();
     for (let n = 0; n < SESSION_LIMITS.running; n += 1) actor.send('Invoke', asked(`n:${n}`));
     const more = answer(actor.send('Invoke', asked('n:x')));

@@ -48,7 +48,7 @@ test('a child that fails, is cancelled or is missing fails the state with its re
   failed.childWord({ status: 'failed', reason: 'no_transition_matched', error: 'state X' });
   assert.equal(errorCode(failed), 'no_transition_matched');
   const cancelled = begun(CHILD);
-  cancelled.childWord({ status: 'cancelled', reason: 'somebody' });
+  cancelled.childWord({ status: 'cancelled', reason: 'an operator' });
   assert.equal(errorCode(cancelled), 'cancelled');
   const missing = begun(CHILD);
   missing.fail('not_found', 'workflow "child" is not deployed in this tenant');

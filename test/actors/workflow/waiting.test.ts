@@ -71,7 +71,7 @@ for (const [what, state, kind, text] of ROWS) {
 
 const NEXT = '1970-01-01T00:00:01.000Z';
 const EFFECTS: readonly (readonly [string, Partial<EffectRow> | null, JsonObject, string])[] = [
-  ['nobody has begun', {}, { status: 'open', attempt: 0 }, ', which no node has begun'],
+  ['no node has begun', {}, { status: 'open', attempt: 0 }, ', which no node has begun'],
   [
     'runs somewhere',
     { status: 'started', attempt: 2, runner: 'n1/x' },

@@ -2,8 +2,8 @@
 export interface SandboxEscape {
   readonly title: string;
   /**
-   * A shell script that says `GAINED`, or the sentinel, when it got what it wanted. It finds: `$DATA` a data directory with
-   * `secret`, `key.pem` and `other/file`; `$FILE` a file in a directory of /tmp; `$OUT` a directory that everybody may write to; `$PORT` a server on loopback;
+   * A shell script that prints `GAINED`, or the sentinel, when it succeeds. Its variables: `$DATA` a data directory with
+   * `secret`, `key.pem` and `other/file`; `$FILE` a file in a directory of /tmp; `$OUT` a directory to which every user may write; `$PORT` a server on loopback;
    * `$SOCKET` and `$ABSTRACT` Unix sockets; `$PID` a process with the sentinel in its environment; `$MARKER` a file's name.
    */
   readonly script: string;
@@ -11,7 +11,7 @@ export interface SandboxEscape {
    * User who gets it without the sandbox, which proves that the attempt can succeed. Null: not tried, since it would
    * harm this machine.
    */
-  readonly without: 'anybody' | 'root' | null;
+  readonly without: 'user' | 'root' | null;
 }
 
 export const perl = (code: string): string => `timeout 5 perl -MSocket -MFcntl -e '${code}' 2>&1`;
@@ -26,7 +26,7 @@ export const tcp = (host: string): string =>
   );
 export const unix = (name: string): string =>
   perl(`socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(${name})) or die $!; print scalar <S>;`);
-export const row = (title: string, script: string, without: SandboxEscape['without'] = 'anybody'): SandboxEscape => ({
+export const row = (title: string, script: string, without: SandboxEscape['without'] = 'user'): SandboxEscape => ({
   title,
   script,
   without,

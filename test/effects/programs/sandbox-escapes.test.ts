@@ -120,7 +120,7 @@ describe('escape attempts from the sandbox', {
 
   async function gainedWithout(uid: number): Promise<void> {
     const answers = await said('outside', uid);
-    const able = CHOSEN_ESCAPES.filter(({ without }) => without === 'anybody' || (without === 'root' && uid === 0));
+    const able = CHOSEN_ESCAPES.filter(({ without }) => without === 'user' || (without === 'root' && uid === 0));
     const failed = able.filter(({ title }) => !GAINED.test(answers.get(title) ?? ''));
     assert.deepEqual(
       failed.map(({ title }) => [title, answers.get(title)?.slice(0, 200)]),

@@ -26,7 +26,7 @@ const FILES: readonly SandboxEscape[] = [
   row('a directory of the top', gained('mkdir /svc-escape'), null),
   row('permissions of a device', gained('chmod 666 /dev/null'), 'root'),
   row('a device of its own', gained('mknod device c 1 3'), 'root'),
-  row('disks', gained('ls /dev | grep -qE "^(sd|vd|nvme|xvd|loop)"'), 'anybody'),
+  row('disks', gained('ls /dev | grep -qE "^(sd|vd|nvme|xvd|loop)"'), 'user'),
   row('a file by its handle', call(304, '-100', '0', '0'), 'root'),
   row('owners of files', 'touch f && chown 0:0 f && if [ "$(stat -c %u f)" = 0 ]; then echo GAINED; fi', 'root'),
 ];
@@ -60,7 +60,7 @@ const PROCESSES: readonly SandboxEscape[] = [
   row('shared memory of the host', gained('ipcs -m | grep -q "$SHARED"')),
   row('descriptors that were left open', 'cat /proc/self/fd/9'),
   row('the terminal', gained('exec 3<> /dev/tty'), null),
-  row('text typed into a terminal', call(16, '0', '0x5412', '"x"'), 'anybody'),
+  row('text typed into a terminal', call(16, '0', '0x5412', '"x"'), 'user'),
 ];
 
 const NETWORK: readonly SandboxEscape[] = [
@@ -80,7 +80,7 @@ const NETWORK: readonly SandboxEscape[] = [
 const PRIVILEGES: readonly SandboxEscape[] = [
   row('being root', gained('[ "$(id -u)" = 0 ]'), 'root'),
   row('becoming root', perl('$> = 0; $< = 0; print "GAINED" if $> == 0 or $< == 0'), 'root'),
-  row('becoming somebody else', perl('$> = 12345; print "GAINED" if $> == 12345'), 'root'),
+  row('becoming another user', perl('$> = 12345; print "GAINED" if $> == 12345'), 'root'),
   row('groups', perl('$) = "0 0 4"; print "GAINED" if $) =~ /\\b4\\b/'), 'root'),
   row('programs that give every user root rights', gained('grep -q "^NoNewPrivs:.0" /proc/self/status')),
   row('capabilities', gained('grep "^Cap[EPIA]" /proc/self/status | grep -vq 0000000000000000$'), 'root'),

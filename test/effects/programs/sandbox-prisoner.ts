@@ -11,7 +11,7 @@ import { WORKSPACE } from '../../../effects/programs/view.ts';
 import { CHOSEN_ESCAPES } from './sandbox-escapes.ts';
 
 /**
- * A node in its own process, of any user: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and prints
+ * A node in a separate process, of any user: makes every attempt, in the sandbox (`inside`) or without it (`outside`), and prints
  * each result as one line of JSON. WORKSPACES DATA inside|outside; the environment has the rest.
  */
 const [, , workspaces, data, where] = process.argv;
@@ -50,7 +50,7 @@ async function outside(directory: string, script: string): Promise<string> {
 }
 
 for (const [index, { title, script, without }] of CHOSEN_ESCAPES.entries()) {
-  // It would harm the machine: an unmounted /proc is gone for everybody.
+  // It would harm the machine: /proc would be unmounted for all users.
   if (where === 'outside' && without === null) continue;
   const directory = join(workspaces, `${where}-${index}`);
   await mkdir(directory);

@@ -104,7 +104,7 @@ describe('connections to MongoDB that end under the driver', { skip, timeout: 30
     for (const socket of asking) socket.destroy(new Error('broken'));
     looking.destroy();
     link.heal();
-    assert.equal(await asked, 'unavailable', 'nobody looks at the server any more');
+    assert.equal(await asked, 'unavailable', 'no probe watches the server any more');
     await answered(async () => assert.deepEqual(await notes.get('acme', 'looked-at'), doc));
   });
 

@@ -42,7 +42,7 @@ it('on a Cluster a partition gets the time of its own master, which decides abou
     const committed = await store.commit(commitOf(lease, 0, 0, { timersSet }), 0);
     assert.ok(committed.kind === 'committed');
     const dueAt = committed.at + TIMER_MS;
-    await waitUntil('the timer is due by the time that its partition is told', async () => {
+    await waitUntil('the timer is due by the time that its partition gets', async () => {
       const now = await store.now(partition);
       assert.ok(now >= committed.at, `${now} is before the commit at ${committed.at}`);
       return now >= dueAt;

@@ -197,7 +197,7 @@ describe('a Redis that was away', { skip: redisMissing() ?? false, timeout: 300_
       assert.ok(taken.kind === 'granted' && !taken.mayBeOlder);
     }));
 
-  it('ends of incarnations are told apart: one that was retired or replaced has ended, one that is silent may not have', () =>
+  it('the ends of processes are distinguished: one that was retired or replaced has ended, a silent one may not have', () =>
     setup(async ({ store }) => {
       await store.announce(member('node-a'), 40, true);
       await passed(60);

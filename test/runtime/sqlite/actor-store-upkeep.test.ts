@@ -11,7 +11,7 @@ import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { FORMAT } from '../../../runtime/store-formats.ts';
 import { at, commitOf, eventually } from '../../contract/store-under-test.ts';
 
-/** Time that moves when it is told to. */
+/** A clock that the test advances. */
 class ManualClock implements Clock {
   #now = 1_700_000_000_000;
   readonly #calls = new Set<{ readonly due: number; readonly call: () => void }>();

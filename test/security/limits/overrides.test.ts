@@ -80,7 +80,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(
         await bound({ ...eve, tenant: 'other' }),
         10,
-        'a subject of the same name elsewhere is somebody else',
+        'the same subject in another tenant is another user',
       );
       await overrides.remove(olga, { tenant, subject: 'ada' });
       await overrides.remove(olga, { tenant });

@@ -106,7 +106,7 @@ test('a token without one of its claims, or with two contexts, is refused', asyn
     );
 });
 
-test('an expired token is told apart from a bad one only when it was good', async () => {
+test('an expired token has its own error only when it was valid before', async () => {
   await using other = await attestedAgent();
   const token = await other.agentTokens.issue(other.claims({ expiresAt: other.clock.now() + 1_000 }));
   other.clock.advance(MINUTE_MS);

@@ -239,7 +239,7 @@ describe('secrets of tenants in files', () => {
     await assert.rejects(store.put(operator, 'link/key', 'x', 'any'), refused('conflict'));
     await assert.rejects(store.get(operator, 'link/key'), refused('not_found'));
     assert.deepEqual(await readdir(outside), []);
-    await writeFile(join(outside, 'key'), 'of somebody else', { mode: 0o600 });
+    await writeFile(join(outside, 'key'), 'of another user', { mode: 0o600 });
     await assert.rejects(store.get(operator, 'link/key'), refused('not_found'));
     await assert.rejects(store.remove(operator, 'link/key'), refused('not_found'));
     assert.deepEqual((await store.list(operator, 'link', { limit: 9 })).items, []);

@@ -14,7 +14,7 @@ const RFC4231 = {
 function verified(digests: readonly Uint8Array[], secrets: readonly string[], body: Uint8Array, prefix = '') {
   const keys = secrets.map((secret) => Buffer.from(secret));
   const signature = new HmacSignature({ prefix, digests }, keys);
-  // In two pieces, as it may come.
+  // In two pieces, as bodies may arrive.
   signature.update(body.subarray(0, 3));
   signature.update(body.subarray(3));
   signature.verify();

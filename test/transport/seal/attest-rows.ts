@@ -47,7 +47,7 @@ export const ATTEST_ROWS: readonly AttestRow[] = [
   { what: 'a key that is none', is: INVALID, message: /key/, fields: () => ({ agent_public_key: 'AAAA' }) },
   { what: 'no key', is: INVALID, message: /key/, fields: () => ({ agent_public_key: '' }) },
   {
-    what: 'a key everybody can sign for',
+    what: 'a key for which anyone can sign',
     is: INVALID,
     message: /key/,
     fields: (transport) => ({
