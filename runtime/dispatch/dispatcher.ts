@@ -1,6 +1,7 @@
 import { changesOf } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectQueue } from '../effect-queue.ts';
+import { turnsFirst } from '../kit/waits.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
 import type { Projector } from '../projection/projector.ts';
@@ -233,17 +234,28 @@ export class Dispatcher {
   }
 
   #committed(server: LogServer, done: Committed): void {
-    const { projector, effects } = this.#options;
+    const { projector, overlapMs } = this.#options;
     projector.add(server, done.projected);
     for (const { partition, timersSet } of changesOf(done.commit)) {
       for (const timer of timersSet) this.#timers.note(partition, done.at + timer.afterMs);
     }
     for (const partition of this.#lazy.note(done)) this.#owe(partition);
-    for (const job of done.jobs) {
+    if (done.jobs.length === 0) return;
+    // Where batches overlap, the next one has run: its commit leaves before these effects begin, and their results are there together.
+    if (Number.isFinite(overlapMs))
+      this.#background.watch(
+        'beginning effects',
+        turnsFirst().then(() => this.#begin(done)),
+      );
+    else this.#begin(done);
+  }
+
+  #begin({ jobs, starting }: Committed): void {
+    for (const job of jobs) {
       this.#sweeps.note(job.partition);
-      if (done.starting.begin(job)) continue;
+      if (starting.begin(job)) continue;
       // The sweep finds the effect of a job that could not be queued: the record decides (E1).
-      this.#background.watch('queueing an effect', effects.enqueue(job));
+      this.#background.watch('queueing an effect', this.#options.effects.enqueue(job));
     }
   }
 

@@ -2,7 +2,7 @@ import type { Lease } from '../actor-store.ts';
 import { type Address, isSharedLog, type Log, type Partition } from '../address.ts';
 import type { EffectSettle } from '../effect-ledger.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { sleep } from '../kit/waits.ts';
+import { sleep, turnsFirst } from '../kit/waits.ts';
 import type { MailboxEntry } from '../message.ts';
 import { closeEndedWithRetry, LogOrder } from './close-ended.ts';
 import type { Committed, Committing } from './commit-turns.ts';
@@ -254,13 +254,13 @@ export class LogServer<L extends Log = Log> {
   }
 
   /**
-   * Resolves when the running work has committed, or the store was unavailable for too long. Nothing is served
-   * afterwards.
+   * Resolves when the running work has committed and its effects have begun, or the store was unavailable for too long.
+   * Nothing is served afterwards.
    */
   drain(): Promise<void> {
     this.#drainUntil = this.#parts.clock.monotonic() + DRAIN_MS;
     this.#batches.slow?.stop();
-    return this.#order.run(async () => {});
+    return this.#order.run(turnsFirst);
   }
 
   #draining(): boolean {

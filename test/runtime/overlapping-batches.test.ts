@@ -56,6 +56,8 @@ interface BentKernel extends AsyncDisposable {
   readonly node: KernelNode;
   /** Commits since the mailbox was opened. */
   readonly commits: Commit[];
+  /** Commits and effects, as they begin. */
+  readonly begun: ('commit' | 'effect')[];
   /** Keeps the kernel from reading its mailbox until `open`. */
   hold(): void;
   /** Opens the mailbox. The fates are those of the next commits; later ones are written. */
@@ -72,8 +74,16 @@ async function bentKernel(): Promise<BentKernel> {
   held.resolve();
   const answers = Promise.withResolvers<void>();
   const commits: Commit[] = [];
+  const begun: BentKernel['begun'] = [];
   const fates: Fate[] = [];
-  const look = defineEffect({ kind: 'test.look', input: z.object({}), run: () => answers.promise.then(() => null) });
+  const look = defineEffect({
+    kind: 'test.look',
+    input: z.object({}),
+    run: () => {
+      begun.push('effect');
+      return answers.promise.then(() => null);
+    },
+  });
   const node = await startKernelNode({
     definitions: [tally],
     handlers: [look],
@@ -92,12 +102,13 @@ async function bentKernel(): Promise<BentKernel> {
       commit(commit, readAhead) {
         const write = () => inner.commit(commit, readAhead);
         commits.push(commit);
+        begun.push('commit');
         return (fates.shift() ?? ((next) => next()))(write, commit);
       },
     }),
   });
   return {
-    ...{ node, commits },
+    ...{ node, commits, begun },
     hold() {
       held = Promise.withResolvers<void>();
       Object.assign(turns, { heard: 0, answered: 0 });
@@ -352,4 +363,26 @@ test('a node that stops while the second batch is ready loses nothing', async ()
   const committed = kernel.commits.reduce((sum, { results = 0 }) => sum + results, 0);
   // A result that no commit has is a message in the mailbox for the next owner, so no effect is in doubt.
   assert.deepEqual([committed + tail - cursor, left.length], [MESSAGES, 0]);
+});
+
+test('the commit of a batch that is ready leaves before the effects of the commit before it begin', async () => {
+  await using kernel = await bentKernel();
+  kernel.hold();
+  const asks = [0, 1].map((n) => kernel.node.runtime.client.ask(each(n), 'Ask', { mode: 'once' }));
+  await waiting(kernel, 2);
+  kernel.begun.splice(0);
+  kernel.open(late(write), late(write));
+  await Promise.all(asks);
+  await waitUntil('both effects to begin', async () => kernel.begun.length >= 4);
+  assert.deepEqual(kernel.begun.slice(0, 4), ['commit', 'commit', 'effect', 'effect']);
+});
+
+test('an effect whose node stops before it begins is given back, not in doubt', async () => {
+  await using kernel = await bentKernel();
+  const { runtime, store } = kernel.node;
+  await runtime.client.ask(each(0), 'Ask', { mode: 'once' });
+  kernel.answer();
+  await runtime.stop();
+  const states = async () => (await store.openEffects('default:0')).map(({ status }) => status);
+  await waitUntil('the effect to be open or over', async () => !(await states()).includes('started'));
 });
