@@ -50,7 +50,10 @@ export function effectContract(make: MakeStore): void {
       assert.deepEqual([started?.status, started?.attempt], ['started', 1]);
       assert.equal(started?.runner, outcomes[0]?.kind === 'claimed' ? 'node-a/1' : 'node-b/1');
       assert.equal(busy.by, started.runner);
-      assert.ok(started && started.until > (await driver.store.now()), 'a started effect says when its claim runs out');
+      assert.ok(
+        started && started.until > (await driver.store.now()),
+        'a started effect has the time at which its claim expires',
+      );
     });
 
     promise('an effect shows its request until it is settled', async (driver) => {
@@ -140,7 +143,7 @@ export function effectContract(make: MakeStore): void {
       assert.deepEqual(
         await driver.store.claimEffect(set.partition, set.id, 'node-b/1', 10_000),
         outcome,
-        'asked again',
+        'a repeated call gets the same answer',
       );
       assert.notEqual((await driver.store.claimEffect(set.partition, set.id, 'node-c/1', 10_000)).kind, 'claimed');
       const settle = (attempt: number, body: string) =>
@@ -155,7 +158,7 @@ export function effectContract(make: MakeStore): void {
         const set = await opened(driver, mode);
         await claimed(driver, set, 'node-a/first', 600_000);
         const same = await driver.store.claimEffect(set.partition, set.id, 'node-a/first', 1_000);
-        assert.equal(same.kind, 'busy', 'the runner that has it does not get it twice');
+        assert.equal(same.kind, 'busy', 'its runner does not get it twice');
         assert.equal((await driver.store.claimEffect(set.partition, set.id, 'node-b/first', 1_000)).kind, 'busy');
         assert.equal((await driver.store.claimEffect(set.partition, set.id, 'node-a2/first', 1_000)).kind, 'busy');
         const outcome = await driver.store.claimEffect(set.partition, set.id, 'node-a/second', 60_000);
@@ -219,7 +222,7 @@ export function effectContract(make: MakeStore): void {
         const taken = await claim('node-b/1', others);
         assert.ok(taken.kind === 'claimed');
         assert.equal(taken.attempt, 2);
-        assert.equal((await claim('node-a/1', mine)).kind, 'busy', 'another has it');
+        assert.equal((await claim('node-a/1', mine)).kind, 'busy', 'another runner has it');
         assert.equal(await driver.store.keepEffect(set.partition, set.id, 2, 60_000), true);
         await driver.store.settleEffect(set.partition, set.id, 2, driver.delivery(set.to, 'result'));
         assert.equal((await claim('node-b/1', others)).kind, 'gone', 'settled');

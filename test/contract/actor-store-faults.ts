@@ -9,7 +9,7 @@ import { sample } from '../support/size.ts';
 import { at, commitOf, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
 const CLIENTS = 4;
-/** Of each client. */
+/** Number of messages of each client. */
 const MESSAGES = sample({ normal: 15, long: 40 });
 const RUNNER = 'node-f/1';
 const NODE = 'node-faulty';
@@ -39,7 +39,9 @@ async function acquire(store: ActorStore, partition: Partition): Promise<{ lease
   return { lease: outcome.lease, cursor: outcome.cursor };
 }
 
-/** A batch of turns: the record and the events list what was handled, each message is passed on and answered. */
+/**
+ * A batch of turns: the record and the events list the handled messages, and each message is forwarded and answered.
+ */
 function batch(
   lease: Lease<Partition>,
   cursor: number,
@@ -61,7 +63,10 @@ function batch(
   });
 }
 
-/** Serves the partition as a node does: an unknown outcome or a fence drops everything and starts from the store. */
+/**
+ * Serves the partition as a node does: after an unknown outcome or a fence it drops its memory and starts from the
+ * store.
+ */
 async function serve(store: ActorStore, place: Place, finished: () => boolean): Promise<void> {
   while (!finished()) {
     let { lease, cursor } = await acquire(store, place.partition);
@@ -87,7 +92,7 @@ async function serve(store: ActorStore, place: Place, finished: () => boolean): 
   }
 }
 
-/** Sends messages one after the other, each until it is known to be in and answered. */
+/** Sends messages one after the other, each until it is known to be appended and answered. */
 async function send(store: ActorStore, place: Place, sent: string[]): Promise<void> {
   for (let n = 0; n < MESSAGES; n++) {
     const id = randomUUID();
@@ -143,7 +148,7 @@ export function faultContract(make: MakeStore): void {
       promise(`with ${kind}, every message is handled exactly once and sent on once`, async (driver) => {
         const store = new FaultyStore(driver.store, { seed: 7, otherwise: { [kind]: each[kind] } });
         await clientsAndNode(driver, store);
-        assert.ok(store.struck[kind] > 0, `${kind} struck`);
+        assert.ok(store.struck[kind] > 0, `${kind} occurred`);
       });
     }
 
@@ -167,7 +172,7 @@ export function faultContract(make: MakeStore): void {
       });
       const store = new FaultyStore(driver.store, { seed: 11, otherwise: each });
       for (const id of ids) {
-        // A claim whose answer was lost is asked again by its own runner, under its own id.
+        // A runner repeats a claim whose answer was lost, with the same id.
         const claim = randomUUID();
         const got = await insist(() => store.claimEffect(partition, id, RUNNER, 60_000, undefined, claim));
         assert.deepEqual(got, { kind: 'claimed', attempt: 1, body: id });

@@ -8,7 +8,7 @@ const fresh = (driver: StoreDriver, to: Address, body: string): Delivery => ({
   fresh: true,
 });
 
-/** Appends in one turn of the event loop, a call each; answers the numbers. */
+/** Appends in one turn of the event loop, one call each; returns the numbers. */
 async function appendAtOnce(
   driver: StoreDriver,
   partition: Partition,
@@ -70,7 +70,7 @@ export function freshContract(make: MakeStore): void {
           at(rows, 0).entries.map(({ body }) => body),
           all.slice(after, upTo),
         );
-        // Trimming must leave what shares an entry with it.
+        // Trimming must not remove messages that share an entry with it.
         await driver.store.trimJournal(lease, upTo);
         assert.equal((await driver.store.backlog(partition)).oldestAt === null, upTo === all.length);
       }
@@ -169,7 +169,7 @@ export function freshContract(make: MakeStore): void {
       }));
       const heard: string[] = [];
       const stop = driver.store.onReply('s1', (id, body) => heard.push(`${id} ${body}`));
-      // A message of its own reaches the subscription only when it is in place.
+      // A separate message arrives at the subscription only when that is active.
       await driver.append(partition, to, 'named');
       await driver.mustCommit(lease, 0, 3, { replies: answers.slice(0, 3) });
       await driver.mustCommit(lease, 3, 6, { replies: answers.slice(3) });

@@ -30,7 +30,7 @@ export function journalContract(make: MakeStore): void {
       let wrong = 0;
       const stops = [
         driver.store.onEvents(address, (news) => {
-          // A call without events says that the subscription is in place.
+          // A call without events shows that the subscription is active.
           if (news !== undefined) woken += 1;
         }),
         driver.store.onEvents(other, (news) => {
@@ -172,7 +172,7 @@ export function journalContract(make: MakeStore): void {
       for (let round = 0; round < 20; round += 1) {
         const address = driver.address();
         await driver.store.place(home, address, one);
-        // Each looked at `one`; another actor's life begins at `two` as soon as the entry is gone.
+        // Each read starts at `one`; another actor begins at `two` as soon as the entry is removed.
         const removed: unknown[] = await Promise.all([
           driver.store.unplace(home, address, one),
           other.place(home, address, two),

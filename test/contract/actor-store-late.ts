@@ -20,9 +20,9 @@ class Setup {
   readonly effects = [randomUUID(), randomUUID()] as const;
   readonly fact = `fact-${randomUUID()}`;
   readonly asked: string;
-  /** The lease in force. */
+  /** The present lease. */
   lease: Lease<Partition>;
-  /** The members as a node has them that reads only what changed since. */
+  /** The members as known by a node that reads only the changes since its last read. */
   #known: MembersRead | null = null;
 
   constructor(
@@ -71,7 +71,7 @@ class Setup {
     });
   }
 
-  /** The actor hears its next message and is made anew. */
+  /** The actor handles its next message and is created anew. */
   async makeAnew(): Promise<void> {
     await this.driver.mustCommit(this.lease, 1, 2, {
       records: [{ address: this.self, record: 'anew' }],
@@ -100,7 +100,7 @@ class Setup {
     return { node: this.node, incarnation: this.lives[life], card };
   }
 
-  /** All that can be seen of it but times. */
+  /** Everything that can be read of it, without times. */
   async seen() {
     const { store, partition, elsewhere, self, lease } = this;
     const mailboxOf = async (place: Partition) => (await store.readJournal(place, 0, 100)).length;
@@ -133,12 +133,12 @@ class Setup {
 /** A call of the port, and the events that may come between it and its copy. */
 interface Case {
   prepare?(setup: Setup): Promise<void>;
-  /** The same again when it is called again: a copy, where nothing lies between the caller and the store. */
+  /** The same call when it is called again: a copy, for an adapter in whose process the store runs. */
   call(setup: Setup): () => Promise<unknown>;
-  /** A newer call of the same kind, in the way that a late copy of the first would harm most. */
+  /** A newer call of the same kind, chosen so that a late copy of the first would do the most harm. */
   newer?(setup: Setup): Promise<void>;
-  /** Only a copy from below the adapter can be told from a new call: the caller says nothing that would tell. */
-  toldBelow?: true;
+  /** Only a copy from below the adapter can be distinguished from a new call, since the call has no id of its own. */
+  onlyBelow?: true;
 }
 
 const read = (call: (setup: Setup) => Promise<unknown>): Case => ({ call: (setup) => () => call(setup) });
@@ -186,7 +186,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
   locate: read(({ store, partition, self }) => store.locate(partition, self)),
   placed: read(({ store, partition }) => store.placed(partition, null)),
   facts: read(({ store }) => store.facts()),
-  // A word only shortens a wait.
+  // A signal only shortens a wait.
   signal: read(({ store, node }) => store.signal(node, 'word')),
   definePool: {
     call:
@@ -214,7 +214,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
     async newer(setup) {
       setup.lease = await setup.driver.lease(setup.partition, 'node-a');
     },
-    toldBelow: true,
+    onlyBelow: true,
   },
   renew: {
     call:
@@ -360,13 +360,13 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
   announce: {
     call: (setup) => () => setup.store.announce(setup.member(0, 'first card'), TTL_MS, true),
     newer: async (setup) => assert.ok(await setup.store.announce(setup.member(0, 'newer card'), TTL_MS, false)),
-    toldBelow: true,
+    onlyBelow: true,
   },
   retire: {
     prepare: async (setup) => assert.ok(await setup.store.announce(setup.member(0), TTL_MS, true)),
     call: (setup) => () => setup.store.retire(setup.node, setup.lives[0]),
     newer: async (setup) => assert.ok(await setup.store.announce(setup.member(0), TTL_MS, true)),
-    toldBelow: true,
+    onlyBelow: true,
   },
   place: {
     call:
@@ -374,7 +374,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
       () =>
         store.place(partition, self, elsewhere),
     newer: async ({ store, partition, elsewhere, self }) => assert.ok(await store.unplace(partition, self, elsewhere)),
-    toldBelow: true,
+    onlyBelow: true,
   },
   unplace: {
     prepare: async ({ store, partition, elsewhere, self }) => void (await store.place(partition, self, elsewhere)),
@@ -383,7 +383,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
       () =>
         store.unplace(partition, self, elsewhere),
     newer: async ({ store, partition, elsewhere, self }) => void (await store.place(partition, self, elsewhere)),
-    toldBelow: true,
+    onlyBelow: true,
   },
   keepFact: {
     call:
@@ -391,7 +391,7 @@ const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProce
       () =>
         store.keepFact(fact, 'first'),
     newer: ({ store, fact }) => store.keepFact(fact, 'newer'),
-    toldBelow: true,
+    onlyBelow: true,
   },
   refuseOlderPrograms: read(({ store }) => store.refuseOlderPrograms()),
 };
@@ -417,7 +417,7 @@ const BETWEEN: Readonly<Record<string, (setup: Setup, tried: Case) => Promise<vo
   'late, after a newer call of its kind': async (setup, tried) => tried.newer?.(setup),
 };
 
-/** More than the ids that a store keeps of messages that were handled. */
+/** More than the number of handled message ids that a store keeps. */
 const FORGOTTEN_AFTER = 3 * 4_500;
 const AT_ONCE = 500;
 
@@ -447,7 +447,7 @@ function forgottenContract(promise: Promises): void {
     const ageMs = (await driver.store.now(partition)) - sentAt;
     assert.deepEqual(await driver.store.append(partition, [message], 10, ageMs), [{ kind: 'late' }]);
     assert.equal((await driver.store.backlog(partition)).tail, tail);
-    // As a new message it is taken: the id was forgotten.
+    // It is accepted as a new message, since the id was forgotten.
     assert.deepEqual(await driver.store.append(partition, [message], 10), [{ kind: 'accepted', seq: tail + 1 }]);
   });
 
@@ -485,7 +485,7 @@ export function lateContract(make: MakeStore): void {
           await between(setup, tried);
           const before = await setup.seen();
           if (copies !== undefined) await copies();
-          else if (tried.toldBelow === undefined) await call();
+          else if (tried.onlyBelow === undefined) await call();
           assert.deepEqual(await setup.seen(), before);
         });
       }

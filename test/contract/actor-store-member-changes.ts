@@ -11,7 +11,7 @@ const LONG_MS = 600_000;
 
 const life = (node = `node-${randomUUID()}`, card = '{}'): Member => ({ node, incarnation: randomUUID(), card });
 
-/** The members as a node has them that reads only what changed since its last read. */
+/** The members as known by a node that reads only the changes since its last read. */
 class Follower {
   readonly #store: ActorStore;
   readonly #node: string;
@@ -43,7 +43,7 @@ class Follower {
     return this.members.filter((member) => member.node === node);
   }
 
-  /** Reads until nothing is left to read: members of other tests may expire meanwhile. */
+  /** Reads until no change is left: members of other tests may expire meanwhile. */
   async settle(): Promise<void> {
     await eventually('nothing has changed', async () => {
       const { members, gone } = await this.look();
@@ -68,7 +68,7 @@ function changeTests(promise: Promises): void {
       const { version } = node;
       const { soonestMs, ...read } = await node.look();
       assert.ok(soonestMs > 0, `${soonestMs}`);
-      // A store that keeps no version returns them each time.
+      // A store without versions returns them each time.
       if (!returnsChanges(driver)) return true;
       return read.version === version && read.members.length === 0 && read.gone?.length === 0;
     });
@@ -88,7 +88,7 @@ function changeTests(promise: Promises): void {
       assert.deepEqual(node.of(silent.node), [silent]);
       if (!returnsChanges(driver)) return;
       assert.deepEqual({ members: read.members, gone: read.gone }, { members, gone });
-      assert.equal(versions.has(read.version), false, 'the version changes with each of them');
+      assert.equal(versions.has(read.version), false, 'the version changes with each call');
       versions.add(read.version);
     };
     const changed = { ...peer, card: 'another' };
@@ -112,7 +112,7 @@ function changeTests(promise: Promises): void {
       return node.of(peer.node).length > 0;
     };
     await driver.store.announce(peer, LONG_MS, true);
-    // On a busy machine its time may be over before it is read.
+    // On a busy machine the member may have expired before it is read.
     await eventually('the peer is a member', async () => {
       await driver.store.announce(peer, TTL_MS, true);
       return sees();
@@ -165,7 +165,7 @@ const step = fc.oneof(
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Members of one run, and followers that look at different times. */
+/** Members of one run, and followers that read at different times. */
 class Run {
   readonly #driver: StoreDriver;
   readonly #mark = randomUUID();

@@ -80,9 +80,9 @@ function leaseTests(promise: Promises): void {
     const dead = life();
     const other = await driver.another();
     await driver.store.announce(dead, LONG_MS, true);
-    assert.equal(await other.retire(dead.node, randomUUID()), false, 'another life is not meant');
+    assert.equal(await other.retire(dead.node, randomUUID()), false, 'another incarnation is not retired');
     assert.equal(await other.retire(dead.node, dead.incarnation), true);
-    assert.equal(await other.retire(dead.node, dead.incarnation), false, 'nothing is left to end');
+    assert.equal(await other.retire(dead.node, dead.incarnation), false, 'it was retired before');
     assert.deepEqual(await present(driver.store, dead), []);
     assert.equal(await driver.store.announce(dead, LONG_MS, false), false);
     assert.deepEqual(await present(driver.store, dead), []);

@@ -50,7 +50,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface Entry {
   readonly body: string;
-  /** Which actor's client message it is; null for messages of actors. */
+  /** Actor whose client message it is; null for messages of actors. */
   readonly client: number | null;
   readonly id: string;
 }
@@ -65,7 +65,7 @@ interface ModelPartition {
   journal: { readonly upTo: number; readonly row: string; readonly bodies: string[] }[];
 }
 
-/** A partition in its simplest form, in memory, run beside the real one. */
+/** A simple model of a partition in memory, run beside the real one. */
 class Model {
   readonly partitions: ModelPartition[];
   readonly #driver: StoreDriver;
@@ -204,7 +204,7 @@ class Model {
     assert.deepEqual(outcome, { kind: 'fenced' });
   }
 
-  /** Another node asks: granted over the grant in force, refused over any other. */
+  /** Another node acquires: granted over the present grant, refused over any other. */
   async #takeOver(n: number, known: boolean): Promise<void> {
     const held = at(this.#leases, n);
     const over = known ? held.grant : randomUUID();
@@ -221,7 +221,7 @@ class Model {
 
   async #trim(n: number, near: number): Promise<void> {
     const partition = at(this.partitions, n);
-    // As the projector does: behind a whole row.
+    // Like the projector: after a complete row.
     const upTo = partition.journal.findLast((row) => row.upTo <= near)?.upTo;
     if (upTo === undefined) return;
     await this.#driver.store.trimJournal(at(this.#leases, n), upTo);

@@ -31,21 +31,24 @@ const openedAs = ({ to }: Setup, id: string): EffectOpen => ({
   started: { runner: RUNNER, ttlMs: 60_000 },
 });
 
-/** One more effect of that actor; answers its id. */
+/** One more effect of that actor; returns its id. */
 async function another(driver: StoreDriver, setup: Setup): Promise<string> {
   const id = randomUUID();
   await driver.mustCommit(setup.lease, 0, 0, { effectsOpened: [openedAs(setup, id)] });
   return id;
 }
 
-/** Effects that the process which commits them runs: started by the commit, ended by the commit of their result's turn. */
+/**
+ * Effects that run in the process that commits them: started by the commit, ended by the commit of the turn that
+ * handles their result.
+ */
 export function ownEffectContract(make: MakeStore): void {
   section('effects that run where they were committed', make, (promise) => {
     promise('an effect started by its commit is its runner’s, as if it had been claimed', async (driver) => {
       const set = await started(driver, 'repeatable');
       const [row] = await driver.store.openEffects(set.partition);
       assert.deepEqual([row?.status, row?.attempt, row?.runner, row?.mode], ['started', 1, RUNNER, 'repeatable']);
-      assert.ok(row && row.until > (await driver.store.now()), 'its claim runs out some time');
+      assert.ok(row && row.until > (await driver.store.now()), 'its claim expires at some time');
       const claim = await driver.store.claimEffect(set.partition, set.id, 'node-b/1', 1_000);
       assert.ok(claim.kind === 'busy' && claim.by === RUNNER);
       assert.equal(await driver.store.keepEffect(set.partition, set.id, 1, 60_000), true);
@@ -108,7 +111,7 @@ export function ownEffectContract(make: MakeStore): void {
         assert.deepEqual(await driver.bodies(set.lease), [], 'sent again it is dropped');
         await driver.append(set.partition, set.to, 'next');
         const next = await driver.mustCommit(set.lease, 0, 1, { beside: 1, journal: 'next' });
-        assert.equal(next.beside, 0, 'none since the cursor stands there');
+        assert.equal(next.beside, 0, 'no result was handled at this cursor');
         const rows = await driver.store.readJournal(set.partition, 0, 10);
         assert.deepEqual(
           rows.map(({ upTo, entries }) => [upTo, entries.map(({ body }) => body)]),
@@ -188,7 +191,7 @@ export function ownEffectContract(make: MakeStore): void {
       await driver.store.trimJournal(set.lease, 0.0004);
       await driver.reopen();
       const taken = await driver.store.acquire(set.partition, set.lease.node, randomUUID(), 60_000);
-      assert.deepEqual([taken.kind === 'granted' && taken.beside], [4], 'the next holder counts on');
+      assert.deepEqual([taken.kind === 'granted' && taken.beside], [4], 'the next holder continues the count');
     });
 
     promise('a commit that counts other results beside the mailbox than the store is fenced', async (driver) => {

@@ -14,7 +14,7 @@ function granted(outcome: AdoptOutcome): Extract<AdoptOutcome, { kind: 'granted'
   return outcome.kind === 'granted' ? outcome : assert.fail(`the log was not granted: ${outcome.kind}`);
 }
 
-/** `SVC_SHARED_HISTORIES` for more. */
+/** Number of histories; `SVC_SHARED_HISTORIES` sets more. */
 const HISTORIES = Number(process.env.SVC_SHARED_HISTORIES ?? sample({ quick: 4, normal: 4, long: 20 }));
 
 /** Logs that the partitions of a node share; for adapters that have them. */
@@ -100,7 +100,7 @@ export function sharedLogs(make: MakeStore): void {
       assert.equal(kindOf(await driver.store.commit(wrong, 0)), 'fenced');
       assert.deepEqual(await driver.store.load(one, [to]), [null]);
       assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed');
-      assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed', 'the same again is answered the same');
+      assert.equal(kindOf(await driver.store.commit(commit, 0)), 'committed', 'a repeated call gets the same answer');
       assert.deepEqual([await driver.store.load(one, [to]), await driver.store.load(two, [other])], [['A'], ['B']]);
       assert.deepEqual(await driver.store.readEvents(two, other, 0, 10), [{ seq: 1, data: 'e' }]);
       await eventually('the reply is published', () => heard.length > 0);
@@ -166,7 +166,7 @@ export function sharedLogs(make: MakeStore): void {
         'numbers grow',
       );
       assert.equal((await driver.store.backlog(one)).cursor, closed.cursor);
-      assert.deepEqual(await setup.logs.close(setup.lease), closed, 'twice is once');
+      assert.deepEqual(await setup.logs.close(setup.lease), closed, 'a second close gets the same answer');
     });
 
     promise('a partition cannot be leased before the log that it shared is read to its end', async (driver) => {

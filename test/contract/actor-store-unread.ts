@@ -3,7 +3,7 @@ import type { Address, Partition } from '../../runtime/address.ts';
 import type { MailboxEntry } from '../../runtime/message.ts';
 import { at, commitOf, type MakeStore, type StoreDriver, section } from './store-under-test.ts';
 
-/** All that waits in a log and may be for an actor, read in pages of `limit`. */
+/** All waiting messages of a log that may be for an actor, read in pages of `limit`. */
 async function unread(
   { store }: StoreDriver,
   partition: Partition,
@@ -25,7 +25,7 @@ async function unread(
 const named = (entries: readonly MailboxEntry[], name: string): string[] =>
   entries.map(({ body }) => body).filter((body) => body.startsWith(name));
 
-/** Messages that wait, as a list shows them. */
+/** Lists of waiting messages. */
 export function unreadContract(make: MakeStore): void {
   section('waiting messages', make, (promise) => {
     promise('are read without a lease, from behind the cursor, in pages of any size', async (driver) => {
@@ -42,7 +42,7 @@ export function unreadContract(make: MakeStore): void {
       const lease = await driver.lease(partition);
       const entries = await driver.entries(lease);
       const [first] = await unread(driver, partition, one);
-      assert.deepEqual(first, at(entries, 0), 'a message is read as its reader gets it');
+      assert.deepEqual(first, at(entries, 0), 'a message is listed as its reader gets it');
       await driver.mustCommit(lease, 0, 5);
       assert.deepEqual(named(await unread(driver, partition, one), 'one'), bodies.slice(3));
       await driver.mustCommit(lease, 5, 10);

@@ -21,7 +21,7 @@ export type { MakeStore, StoreUnderTest } from './store-under-test.ts';
 
 type Section = (make: MakeStore) => void;
 
-/** What one commit changes in the mailboxes of several actors. */
+/** The changes of one commit in the mailboxes of several actors. */
 const OF_SEVERAL_ACTORS: readonly Section[] = [commitContract, sendContract];
 const OF_ONE_ACTOR: readonly Section[] = [
   mailboxContract,
@@ -40,9 +40,9 @@ const OF_ONE_ACTOR: readonly Section[] = [
 ];
 
 /**
- * The promises of the ActorStore port (runtime/actor-store.ts), which every adapter must keep. `make` returns a store over
- * fresh data; it is called once for each section. Of the sections on one actor each `nth` is run, from a random one on, for
- * an adapter that another one has shown; all of them in a long run.
+ * The promises of the ActorStore port (runtime/actor-store.ts), which every adapter must keep. `make` returns a store
+ * over fresh data; it is called once for each section. Of the sections on one actor every `nth` one runs, from a random
+ * one on, for an adapter whose parts were tested with another one; a long run has all of them.
  */
 export function actorStoreContract(name: string, make: MakeStore, nth = 1): void {
   describe(`${name} keeps the promises of an actor store`, () => {

@@ -5,9 +5,9 @@ import { type Blobs, PAYLOAD_LIMIT_BYTES } from '../../runtime/blobs.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
 
 export interface BlobsUnderTest {
-  /** Open. */
+  /** An open adapter. */
   readonly blobs: Blobs;
-  /** One more over the same data, not open yet. */
+  /** Another adapter over the same data, not open yet. */
   another(): Blobs;
   stop(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export function blobsContract(
   make: () => Promise<BlobsUnderTest>,
   options: {
     readonly skip?: string | false;
-    /** The bytes are stored encrypted, so that their reference says nothing of them. */
+    /** The bytes are stored encrypted, so their reference reveals nothing about them. */
     readonly encrypted?: boolean;
   } = {},
 ): void {

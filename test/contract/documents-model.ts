@@ -18,7 +18,7 @@ export interface Thing extends StoredDocument {
   readonly mixed?: unknown;
 }
 
-/** In queries what is missing or not a scalar is null. */
+/** In queries a missing or non-scalar value counts as null. */
 function scalarOf(doc: StoredDocument, field: string): Scalar {
   const value: unknown = Object.entries(doc).find(([name]) => name === field)?.[1];
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
@@ -45,7 +45,7 @@ function holds(value: Scalar, condition: Condition): boolean {
   );
 }
 
-/** Whether it stands behind a position that holds the id, or `tenant/id` when the order is over all tenants. */
+/** Whether it comes after a position that contains the id, or `tenant/id` when the order is over all tenants. */
 function isBehind(doc: Thing, { tenant, sort = [] }: Find, after: Position): boolean {
   const last = sort.at(-1)?.[1] ?? 'asc';
   for (const [at, value] of after.entries()) {
@@ -57,7 +57,7 @@ function isBehind(doc: Thing, { tenant, sort = [] }: Find, after: Position): boo
   return false;
 }
 
-/** The promises of a Collection in the simplest form; `s` is unique inside a tenant. */
+/** A simple model of a Collection; `s` is unique inside a tenant. */
 export class ModelCollection implements Collection<Thing> {
   readonly #docs = new Map<string, Thing>();
 

@@ -75,7 +75,7 @@ export function documentPages(setup: () => DocumentsUnderTest, runs: number): vo
       fc.array(fc.array(change, { maxLength: 5 }), { maxLength: 12 }),
       async (turns) => {
         await things.deleteMany({ tenant: null });
-        // Many stand in one place of the order but for their ids.
+        // Many have equal sort values and differ only in their ids.
         const of = (at: number, version: number): Thing => ({ tenant: 'acme', id: `${at}`, version, n: at % 3 });
         await things.putMany(Array.from({ length: 20 }, (_, at) => of(at, 1)));
         const walked: string[] = [];
@@ -95,7 +95,7 @@ export function documentPages(setup: () => DocumentsUnderTest, runs: number): vo
     await fc.assert(property, { numRuns: runs });
   });
 
-  test('a value that is no position of the order is refused, and so is a position beside skip', async () => {
+  test('an invalid position of the order is refused, and so is a position together with skip', async () => {
     const things = await open('refused');
     const base: Find = { tenant: 'acme', sort: [['n', 'asc']], limit: 5 };
     const refused = (find: Find, field: string) =>

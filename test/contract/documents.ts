@@ -7,18 +7,18 @@ import { documentPages } from './documents-pages.ts';
 import { documentProperties } from './documents-properties.ts';
 
 export interface DocumentsUnderTest {
-  /** Open. */
+  /** An open adapter. */
   readonly documents: Documents;
-  /** One more over the same data, not open yet. */
+  /** Another adapter over the same data, not open yet. */
   another(): Documents;
   stop(): Promise<void>;
 }
 
 export interface DocumentsContractOptions {
   readonly skip?: string | false;
-  /** Documents of the large list. */
+  /** Number of documents in the large list. */
   readonly many?: number;
-  /** Runs of each property. */
+  /** Number of runs of each property. */
   readonly runs?: number;
 }
 
@@ -223,7 +223,7 @@ function races(notes: () => Promise<Collection<Note>>): void {
 
   test('of 50 concurrent removals of one version one succeeds, and a document inserted under its id again stays', async () => {
     const all = await notes();
-    // A server that reads before it deletes takes its time over these.
+    // A server that reads before it deletes needs more time for these.
     await all.putMany(Array.from({ length: 100 }, (_, n) => note(`other-${n}`)));
     for (let round = 1; round <= 3; round += 1) {
       await all.insert(note('1', 2 * round));

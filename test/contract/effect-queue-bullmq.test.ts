@@ -18,7 +18,7 @@ const missing = redisMissing();
 if (missing === null) effectQueueContract(bullmqAdapter('BullMQ on one Redis', singleRedis));
 else test('effects on BullMQ', { skip: missing }, () => {});
 
-test('a Redis that goes away refuses as unavailable, and work goes on when it is back', {
+test('while Redis is away calls are unavailable, and effects run again when it is back', {
   skip: missing ?? false,
   timeout: 300_000,
 }, async () => {
@@ -95,7 +95,7 @@ test('a queue that is given up while Redis is silent is served again when Redis 
   await server.stop();
 });
 
-test('an effect that runs on its own node writes no job; one beyond the free places writes one', {
+test('an effect that runs on its own node writes no job; one above the free places writes one', {
   skip: missing ?? false,
   timeout: 300_000,
 }, async () => {

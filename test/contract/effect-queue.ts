@@ -22,7 +22,7 @@ import { eachNth } from '../support/size.ts';
 
 /** A node that will be killed: runs `test.hang`, which never ends by itself. */
 export interface Victim {
-  /** Ends it as kill -9 does: nothing is given back, what was under way stays as it is. */
+  /** Ends it as kill -9 does: no claim is given back, and work under way stays as it is. */
   kill(): Promise<void>;
   /** Result that the dead attempt would report late if its node had only been frozen. */
   lateResult(effectId: string): Promise<void>;
@@ -37,7 +37,7 @@ export interface QueueAdapter {
   /** The queue as a fresh node sees it. */
   connect(ledger: TestLedger): Promise<EffectQueue>;
   victim(ledger: TestLedger, queue: EffectQueue): Promise<Victim>;
-  /** The queue forgets all jobs, as its server does after a flush. Absent: its jobs live in the process alone. */
+  /** The queue forgets all jobs, like its server after a flush. Absent: its jobs are only in the process. */
   loseJobs?(): Promise<void>;
 }
 

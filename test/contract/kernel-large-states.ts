@@ -37,12 +37,12 @@ const LARGE_CHARS = 100 * 1_024;
 const KEPT_MS = 300;
 const LONG_MS = 60_000;
 
-/** Sees which states were stored, and whether a record names those that were deleted. */
+/** Records which states were stored, and whether a record names those that were deleted. */
 class Watched {
   readonly stored = new Set<string>();
-  /** Deleted though a commit that succeeded, before or after, names them. */
+  /** Deleted although a commit that succeeded, before or after, names them. */
   readonly wrong: string[] = [];
-  /** The next commits are answered `fenced` and not made. */
+  /** The next commits are answered with `fenced` and not made. */
   fence = 0;
   fenced = 0;
   readonly #named = new Map<Address, string>();
@@ -178,7 +178,7 @@ export function largeStatesContract(name: string, make: () => Promise<KernelStor
       const known = new Set(watched.stored);
       const to = await grown();
       for (let step = 0; step < 50; step += 1) await ask(to, 'Step');
-      // More when storing one took too long for its batch, which then went on without it.
+      // More when storing a state took too long for its batch, which then continued without it.
       assert.ok(watched.stored.size - known.size >= 51, 'each commit stored one');
       await waitUntil('the replaced ones to be deleted', async () => (await left(known)).length === 1);
       assert.deepEqual(await left(known), [await refOf(to)]);

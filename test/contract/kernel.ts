@@ -9,7 +9,7 @@ import { counter, job, type WorkProbe, workEffect } from '../support/actors.ts';
 import { eachNth } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** The ports of one node on fresh data, and a function that opens the same data again as the next life of that node. */
+/** The ports of one node on fresh data, and a function that opens the same data again, like a restart of that node. */
 export interface KernelStores {
   open(): Promise<Pick<RuntimeParts, 'store' | 'documents' | 'blobs' | 'effects'> & { close(): Promise<void> }>;
   destroy(): Promise<void>;
@@ -177,7 +177,7 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
       assert.deepEqual(await runtime.client.events(cleared, 0, 10), []);
     });
 
-    test('a broken handler is retried, then dead-lettered; its actor and its neighbours go on', async () => {
+    test('a broken handler is retried, then dead-lettered; its actor and its neighbours continue', async () => {
       const broken = fresh('counter');
       await ask(broken, 'Add', { by: 1 });
       const buried = assert.rejects(ask(broken, 'Break', { times: 9 }), { code: 'dead_lettered' });
@@ -185,7 +185,7 @@ export function kernelContract(name: string, make: () => Promise<KernelStores>, 
       const neighbours = await Promise.all(Array.from({ length: 20 }, () => ask(fresh('counter'), 'Add', { by: 1 })));
       assert.ok(neighbours.every((value) => value === 1));
       await buried;
-      assert.equal(await behind, 2, 'the message behind it is handled, and nothing of the broken turn stayed');
+      assert.equal(await behind, 2, 'the next message is handled, and nothing of the broken turn is stored');
       assert.equal((await runtime.client.read(broken))?.stuck, null);
     });
 

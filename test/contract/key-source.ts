@@ -5,9 +5,9 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { KeySource } from '../../security/encryption/key-source.ts';
 
 export interface KeySourceUnderTest {
-  /** Without a key yet. */
+  /** A source without keys. */
   readonly source: KeySource;
-  /** One more over the same keys, as another node has it. */
+  /** Another source over the same keys, as another node has it. */
   another(): KeySource;
   stop(): Promise<void>;
 }

@@ -15,8 +15,8 @@ const Report = z.object({ asked: z.number(), given: z.array(z.tuple([z.number(),
 const program = join(import.meta.dirname, 'rate-limits-hammer.ts');
 
 /**
- * Whether every answer can be put into a window it may be of, with at most the limit in each: earliest end first, each into
- * the first window of its own that has a place.
+ * Whether every answer fits into one of its possible windows, with at most the limit in each: earliest end first, each
+ * into the first possible window with a free place.
  */
 function fits(given: readonly (readonly [number, number])[]): boolean {
   const filled = new Map<number, number>();
@@ -70,7 +70,7 @@ test('eight processes at once never take more than the limit of a window', {
   for (const count of certain.values()) assert.ok(count <= LIMIT, `${count} in one window`);
   assert.ok(given.length <= touched * LIMIT);
   assert.ok(fits(given), 'the answers do not fit into their windows');
-  // Nothing is lost either: all windows that were open from end to end were used up.
+  // No unit is lost either: all windows that were open from end to end were used up.
   assert.ok(given.length >= WINDOWS * LIMIT, `${given.length} of ${WINDOWS * LIMIT} were given`);
 
   const admin = new Redis(server.url);

@@ -103,14 +103,14 @@ export function rateLimitsContract(
       }
     });
 
-    test('a window rolls: after retryAfterMs the limit is there again, and only once', async () => {
+    test('a window rolls: after retryAfterMs the limit is available again, and only once', async () => {
       const one = bound(4, SHORT_MS);
       for (let round = 0; round < 3; round += 1) {
         let before = 0;
         const refused = await waitUntil('the window is full', async () => {
           // Without a pause between them: a window must not end before it is full.
           for (let n = 0; n <= one.limit; n += 1) {
-            // Before the call: its answer is on the way for some of the time that it names.
+            // Measured before the call, since its answer is on the way for some of the time that it names.
             before = performance.now();
             const outcome = await limits().take('acme', [one]);
             if (!outcome.taken) return outcome;

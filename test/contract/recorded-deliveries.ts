@@ -17,7 +17,7 @@ interface Segment {
 
 const Lines = z.array(z.tuple([z.number()]).rest(z.unknown()));
 
-/** A log that was lost when it was read and not projected is looked for each 10 s. */
+/** A log that was lost when it was read and not projected is searched each 10 s. */
 const RECORDED_WITHIN_MS = 25_000;
 const MOST_SEGMENTS = 1_000;
 /** Deliveries that a failure names. */

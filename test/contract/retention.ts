@@ -81,7 +81,7 @@ export function retentionContract(
     let cutOff: CutOff;
     let shiftMs = 0;
     const needed = new Set<Address>();
-    /** Removed actors of which all that names them was removed. */
+    /** Removed actors all of whose records were removed. */
     const forgotten = new Set<Address>();
     const policy = retentionPolicy(
       {
@@ -182,7 +182,7 @@ export function retentionContract(
       }
       return found;
     };
-    /** The ledger has a rule of its own: rows of what is removed by age may be written or be left a little longer. */
+    /** The ledger has its own rule: rows of records that are removed by age may be written, or stay a little longer. */
     const keptOf = async (address: Address) => (await tracesOf(address)).filter((trace) => trace !== 'ledger');
     const refOf = async (address: Address): Promise<string> => {
       const partition = await runtime.client.partitionOf(address);
@@ -200,7 +200,7 @@ export function retentionContract(
         return (await tracesOf(address)).length === 0;
       });
 
-    test('an actor deleted right after its end leaves nothing, before and after it is archived', async () => {
+    test('an actor deleted right after its end leaves no records, before and after it is archived', async () => {
       for (const waitMs of [0, 50, 130, 400]) {
         const large = await begun({ text: 'x'.repeat(LARGE_CHARS) });
         const other = await begun();
@@ -215,7 +215,7 @@ export function retentionContract(
       }
     });
 
-    test('actors deleted together leave nothing, whatever deliveries stand beside theirs', async () => {
+    test('actors deleted together leave no records, whatever deliveries are stored beside theirs', async () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => begun()));
       const [stays, ...going] = all;
       await Promise.all(all.map((address) => ask(address, 'End')));
@@ -226,14 +226,14 @@ export function retentionContract(
       assert.ok(stays !== undefined && (await tracesOf(stays)).includes('ledger'));
     });
 
-    test('an actor that is deleted while the projector is behind leaves nothing once documents are back', async () => {
+    test('an actor that is deleted while the projector is late leaves no records once documents are available again', async () => {
       cutOff.list = 'runs';
       const address = await begun();
       await ask(address, 'Break').catch(() => undefined);
       await ask(address, 'End');
       await runtime.removals.ask(address);
       assert.equal(await runtime.removals.finish(address), false);
-      // Another life of the node finds the removal.
+      // A restarted node finds the removal.
       await stop();
       await start();
       await leavesNothing(address);
@@ -248,7 +248,7 @@ export function retentionContract(
       const swept = await runtime.sweep();
       assert.ok((swept.runs ?? 0) >= 1);
       assert.deepEqual(await keptOf(old), []);
-      assert.ok(forgotten.has(old), 'what names it goes too');
+      assert.ok(forgotten.has(old), 'records that name it are removed too');
       assert.ok(!forgotten.has(young) && !forgotten.has(running) && !forgotten.has(hoarded));
       assert.equal((await runtime.client.read(running))?.archived, false);
       assert.equal((await runtime.client.read(young))?.archived, true);
@@ -269,10 +269,10 @@ export function retentionContract(
       const left = await actors.total({ tenant: 'thrifty' }, 'bytes');
       assert.ok(left <= 1_000 && left > 400, `${left} bytes of ${before} are left`);
       const there = await Promise.all(runs.map(async (address) => (await runtime.client.read(address)) !== null));
-      assert.deepEqual(there, [...there].sort(), 'the oldest went');
+      assert.deepEqual(there, [...there].sort(), 'the oldest were removed');
     });
 
-    test('no record that a running run needs is deleted: a child of a running run stays, and goes with it', async () => {
+    test('no record that a running run needs is deleted: a child of a running run stays, and is removed with it', async () => {
       const parent = await begun();
       const child = await ended({ parent });
       const wanted = await ended();
@@ -348,7 +348,7 @@ export function retentionContract(
         const cut = cutOff.isCut;
         await stop();
         await start();
-        // Half-removed is not to be seen: it can be read whole, or it is unknown.
+        // A partly removed run is never visible: it can be read completely, or it is unknown.
         const read = await runtime.client.read(old);
         const events = await runtime.client.events(old, 0, 10);
         assert.ok(

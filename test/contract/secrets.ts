@@ -19,7 +19,7 @@ import { waitUntil } from '../support/wait-until.ts';
 
 const REFRESH_MS = 5_000;
 const LEASE_MS = 60_000;
-/** Secrets in use during a key rotation. */
+/** Number of secrets in use during a key rotation. */
 const LOADED = 15;
 
 export const operator: Identity = {
@@ -29,7 +29,7 @@ const admin = (tenant: string): Identity => ({
   ...{ kind: 'tenant_user', subject: `admin-${tenant}`, tenant, roles: ['svc:admin'], tier: 'free' },
 });
 
-/** Paths on each page of the list of tenant paged. */
+/** The paths on each page of the list of tenant `paged`. */
 async function pathsOf(store: DocumentSecrets, prefix: string, limit: number): Promise<string[][]> {
   const pages: string[][] = [];
   for (let pageToken: string | undefined; ; ) {
@@ -113,7 +113,7 @@ export function secretsContract(
       return { directory, audited, secrets, ring, store, keys, read, move };
     }
 
-    test('a value put on one node is read on every node, and is nowhere in the store in clear', async () => {
+    test('a value put on one node is read on every node, and is nowhere in the store in plain text', async () => {
       const [one, two] = [await node(), await node()];
       const values = ['hunter2', 'a\nb\n', 'ümläut', 'x'.repeat(65_000)];
       for (const [n, value] of values.entries()) {
@@ -129,7 +129,7 @@ export function secretsContract(
       for (const word of ['hunter2', Buffer.from('hunter2').toString('base64'), 'ümläut', 'xxxxxxxx']) {
         assert.ok(!stored.includes(word), word);
       }
-      assert.ok(stored.includes('db/value-0'), 'the walk sees the documents');
+      assert.ok(stored.includes('db/value-0'), 'the walk finds the documents');
       assert.doesNotMatch(JSON.stringify([one.audited, two.audited]), /hunter2/);
     });
 
@@ -156,7 +156,7 @@ export function secretsContract(
       return JSON.stringify(found);
     }
 
-    test('a change is seen at once on its node, on the others after the refresh time, and by all as one version', async () => {
+    test('a change is visible at once on its node, on the others after the refresh time, and on all as one version', async () => {
       const [one, two] = [await node(), await node()];
       await one.store.put(operator, 'token', 'first', 'any');
       assert.deepEqual(
@@ -204,7 +204,7 @@ export function secretsContract(
       assert.equal(await at.read('svc-system', 'leased'), 'kept');
     });
 
-    test('two nodes that rotate one secret at once: each number means one value, ten earlier ones stay', async () => {
+    test('two nodes that rotate one secret at once: each number has one value, and ten earlier ones stay', async () => {
       const [one, two] = [await node(), await node()];
       const put = (n: number) => (n % 2 === 0 ? one : two).store.put(operator, 'busy', `value ${n}`, 'any');
       const said = await Promise.all(
@@ -241,7 +241,7 @@ export function secretsContract(
       });
       const value = await values.get('victim', stolen.current.value_id);
       assert.ok(value !== null);
-      // Someone with write access to the store moves the whole secret: document, data key and value.
+      // An attacker with write access to the store moves the whole secret: document, data key and value.
       for (const [tenant, id] of [
         ['thief', 'key'],
         ['victim', 'other'],
@@ -261,7 +261,7 @@ export function secretsContract(
       }
     });
 
-    test('a tenant has secrets of its own, and the credentials of the store stay in a file', async () => {
+    test('a tenant has its own secrets, and the credentials of the store stay in a file', async () => {
       const { store, read, directory } = await node();
       await store.put(admin('alpha'), 'own', 'of alpha', 'any');
       await assert.rejects(store.get(admin('beta'), 'own'), refused('not_found'));
@@ -306,11 +306,11 @@ export function secretsContract(
       assert.equal(await two.read('svc-system', 'shared'), 'same');
     });
 
-    test('a key rotation under load fails no call, and goes on where it was stopped', async () => {
+    test('a key rotation under load fails no call, and continues where it was stopped', async () => {
       const [one, two] = [await node(), await node()];
       for (let n = 0; n < LOADED; n += 1) await one.store.put(admin('load'), `key-${n}`, `value ${n}`, 'any');
       await assert.rejects(one.keys.rotate(operator), refused('failed_precondition', /add-key/));
-      // A node with an old copy of the file would not read what the others write from then on.
+      // A node with an old copy of the file could not read later values of the other nodes.
       const copy = join(root, 'copy.json');
       await writeFile(copy, await readFile(keyFile), { mode: 0o600 });
       const third = await node({ key: copy });
@@ -336,7 +336,7 @@ export function secretsContract(
       });
       const { current } = await one.keys.rotate(operator);
       assert.equal(current, 2);
-      // Stopped in the middle, as by a kill: the other node goes on.
+      // Stopped in the middle, as by a kill: the other node continues.
       await one.keys.close();
       two.keys.start();
       await waitUntil('all have the new version', async () => (await two.secrets.usesOf(1)) === 0, 60_000);
@@ -348,7 +348,7 @@ export function secretsContract(
       assert.ok((versions[0]?.secrets ?? 0) >= LOADED);
     });
 
-    test('a node with a lost, older or other key file does not start, and says which version it needs', async () => {
+    test('a node with a lost, older or other key file does not start, and names the version that it needs', async () => {
       const { ring } = await node();
       const version = await ring.current();
       const starts = (key: string) => node({ key });
@@ -357,7 +357,7 @@ export function secretsContract(
         starts(lost),
         refused('invalid_config', new RegExp(`key version ${version} is missing from the key file .*lost\\.json`)),
       );
-      await assert.rejects(readFile(lost), /ENOENT/, 'no new key takes its place');
+      await assert.rejects(readFile(lost), /ENOENT/, 'no new key replaces it');
       const other = join(root, 'other.json');
       for (let n = 0; n < version; n += 1) await addKeyVersion(other, clock.now());
       await assert.rejects(

@@ -71,7 +71,7 @@ export class SharedLogDriver {
     return partition === undefined ? -1 : this.partitions.indexOf(partition);
   }
 
-  /** Handles what waits. */
+  /** Handles the waiting messages. */
   async commit(changes: readonly ({ readonly partition: Partition } & Partial<PartitionChanges>)[], upTo?: number) {
     const entries = await this.driver.entries(this.lease, this.cursor);
     const last = upTo ?? entries.at(-1)?.seq ?? this.cursor;

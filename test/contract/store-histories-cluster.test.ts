@@ -23,7 +23,7 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
       const directory = await mkdtemp(join(tmpdir(), 'svc-histories-'));
       const servers = await startRedisCluster({
         args: ['--appendonly', 'no'],
-        // Claims are another contract's.
+        // Claims are tested by another contract.
         wire: (port) => startRedisWire(port, random, (name) => name.endsWith('_claim_effect')),
       });
       const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];

@@ -17,9 +17,9 @@ describe('histories over a bad network', { skip: redisMissing() ?? false }, () =
     'Redis',
     async (random) => {
       const directory = await mkdtemp(join(tmpdir(), 'svc-histories-'));
-      // It comes back with what it had at the last SAVE, and nothing of what came after that.
+      // A restart returns it to the last SAVE, without any later write.
       const server = await startRedis({ args: ['--appendonly', 'no'] });
-      // Claims are another contract's.
+      // Claims are tested by another contract.
       const wire = await startRedisWire(server.port, random, (name) => name.endsWith('_claim_effect'));
       const [documents, blobs] = [new SqliteDocuments({ directory }), new FileBlobs({ directory })];
       const direct = new RedisActorStore({ urls: server.url });

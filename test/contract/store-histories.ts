@@ -15,7 +15,7 @@ import { counter, job, workEffect } from '../support/actors.ts';
 import { seeded } from '../support/faulty-store.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-/** A store behind an unreliable connection that may return to an older state, as a suite of histories needs it. */
+/** A store behind an unreliable connection that may return to an older state, for a suite of histories. */
 export interface HistoryStores {
   readonly documents: Documents;
   readonly blobs: Blobs;
@@ -25,13 +25,13 @@ export interface HistoryStores {
   readonly direct: () => ActorStore;
   /** From here on calls arrive twice, late, without an answer, or not at all; the seed decides. */
   disturb(): void;
-  /** No faults any more; what was under way has arrived when it resolves. */
+  /** Ends all faults; calls under way have arrived when it resolves. */
   calm(): Promise<void>;
-  /** What the store has now is what it has after `goBack`. */
+  /** Marks the present state of the store, to which `goBack` returns it. */
   mark(): Promise<void>;
-  /** The store loses what came after the mark; its next life begins. */
+  /** The store loses all writes after the mark, as in a restart. */
   goBack(): Promise<void>;
-  /** The store lives in its process: it cannot go back under one, so nodes are ended before and started after. */
+  /** The store is in the process of its nodes, which are stopped before it goes back and started afterwards. */
   readonly inProcess: boolean;
   close(): Promise<void>;
 }
@@ -268,7 +268,7 @@ async function check(
     assert.equal(new Set(list).size, list.length, `${address} counted something twice: ${list.join(' ')}`);
     const value = counter.state.safeParse((await client.read(address))?.state).data?.value ?? 0;
     const sum = list.reduce((total, by) => total + by, 0);
-    assert.equal(value, sum, `${address} holds what its events say`);
+    assert.equal(value, sum, `${address} has the sum of its events`);
   }
   const statusOf = async (address: Address) => job.state.safeParse((await client.read(address))?.state).data?.status;
   for (const address of jobs)

@@ -14,9 +14,9 @@ export interface StoreUnderTest {
   another?(): Promise<ActorStore>;
   /** Closes the store, forgets everything in memory and opens the data again. */
   reopen?(): Promise<ActorStore>;
-  /** Keeps copies of what goes to the store below the adapter. Absent: nothing lies between the adapter and its data. */
+  /** Keeps copies of the calls below the adapter. Absent: the store runs in the adapter's process. */
   record?(): Recording;
-  /** From here on calls arrive twice, or once more later; answers how that ends. Absent: as `record`. */
+  /** From here on calls arrive twice, or once more later; returns a function that ends this. Absent: as `record`. */
   disturb?(): () => Promise<void>;
   /** Moves the store's clock on. Absent: the suite waits until the store's clock says so. */
   advance?(ms: number): Promise<void>;
@@ -68,7 +68,10 @@ export class StoreDriver {
     return this.#under.record?.();
   }
 
-  /** Calls arrive twice and late, where that can be. Answers how it ends, when all of them have arrived. */
+  /**
+   * Calls arrive twice and late, where the adapter allows it. Returns a function that ends this when all of them have
+   * arrived.
+   */
   disturb(): () => Promise<void> {
     return this.#under.disturb?.() ?? (async () => {});
   }
@@ -101,7 +104,7 @@ export class StoreDriver {
     return { id: randomUUID(), to, body };
   }
 
-  /** Appends one body a call for one actor; answers the message ids. */
+  /** Appends one body in each call for one actor; returns the message ids. */
   async append(partition: Partition, to: Address, ...bodies: string[]): Promise<string[]> {
     const deliveries = bodies.map((body) => this.delivery(to, body));
     const outcomes = await this.store.append(partition, deliveries, 10_000);

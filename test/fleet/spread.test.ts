@@ -5,11 +5,11 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Members } from '../../runtime/members.ts';
 import { systemRandom } from '../../runtime/random.ts';
 
-/** A node of a fleet of that size, which hears words. */
+/** A node of a fleet of `size` nodes, with a function that delivers a signal of another node to it. */
 async function nodeIn(size: number) {
   const delays: number[] = [];
   const asked: string[] = [];
-  let hear = (_word: string): void => {};
+  let signal = (_text: string): void => {};
   const found = Array.from({ length: size }, (_, n) => ({
     ...{ node: `n${n}`, incarnation: 'one', card: '', remainingMs: 6_000 },
   }));
@@ -27,7 +27,7 @@ async function nodeIn(size: number) {
     pools: async () => [{ pool: 'default', partitions: 1 }],
     signal: async () => {},
     onSignal(_node, receive) {
-      hear = receive;
+      signal = receive;
       return () => {};
     },
   };
@@ -52,14 +52,14 @@ async function nodeIn(size: number) {
   });
   placement.onChange(() => {});
   await placement.assign();
-  return { placement, delays, asked, hear: (word: object): void => hear(JSON.stringify(word)) };
+  return { placement, delays, asked, signal: (signalled: object): void => signal(JSON.stringify(signalled)) };
 }
 
-/** After which delays the node reads when it hears three words. */
+/** Delays after which the node reads the members when it receives three signals. */
 async function delaysIn(size: number): Promise<number[]> {
-  const { delays, hear } = await nodeIn(size);
+  const { delays, signal } = await nodeIn(size);
   delays.length = 0;
-  for (const by of ['a', 'b', 'c']) hear({ fleet: 'joined', by, versioned: true });
+  for (const by of ['a', 'b', 'c']) signal({ fleet: 'joined', by, versioned: true });
   return delays;
 }
 
@@ -68,13 +68,13 @@ test('a thousand nodes that are notified at once read over a second, once each; 
   assert.deepEqual(await delaysIn(8), [0]);
 });
 
-test('after a word of a node a poll reads the change, and all members if an earlier program said it', async () => {
-  const { placement, asked, hear } = await nodeIn(3);
+test('after a signal of another node a poll reads only changed members, and all members if that node runs an earlier program', async () => {
+  const { placement, asked, signal } = await nodeIn(3);
   assert.deepEqual(asked, ['']);
-  hear({ fleet: 'joined', by: 'a', versioned: true });
+  signal({ fleet: 'joined', by: 'a', versioned: true });
   await placement.assign();
   assert.deepEqual(asked, ['', 'v']);
-  hear({ fleet: 'joined', by: 'a' });
+  signal({ fleet: 'joined', by: 'a' });
   await placement.assign();
   assert.deepEqual(asked, ['', 'v', '']);
 });

@@ -80,7 +80,7 @@ describe('the list of all runs and its feed, over HTTP', () => {
     }
   });
 
-  test('a run that no node may begin is in list and feed at once, with its tags and that it waits for a node', async () => {
+  test('a run that no node may begin is in list and feed at once, with its tags and the reason that it waits for a node', async () => {
     const waiting = await node.deploy(agentYaml('waiting', { execution: { target_tags: ['gpu'] } }));
     const stop = new AbortController();
     const response = await fetch(`${node.url}/v1/feed?wait_reason=node`, { signal: stop.signal });
@@ -96,7 +96,7 @@ describe('the list of all runs and its feed, over HTTP', () => {
     assert.equal((await node.call('POST', `/v1/executions/${body.execution_id}/cancel`)).status, 200);
   });
 
-  test('a condition that is none is refused by its name', async () => {
+  test('an invalid condition is refused by its name', async () => {
     for (const query of [
       'status=done',
       'from=yesterday',
@@ -113,7 +113,7 @@ describe('the list of all runs and its feed, over HTTP', () => {
     }
   });
 
-  test('a token that no list gave is refused under the name that its caller used', async () => {
+  test('a token that no list returned is refused under the name that its caller used', async () => {
     const { body } = await start('/v1/executions', { agent_id: agent, input: 'x' });
     for (const path of ['/v1/runs', '/v1/traces', `/v1/actors/execution/${body.execution_id}/history`])
       for (const name of ['next', 'page_token']) {
@@ -123,7 +123,7 @@ describe('the list of all runs and its feed, over HTTP', () => {
       }
   });
 
-  test('the feed has the runs of a condition as they begin, end and are removed, and resumes behind its last record', async () => {
+  test('the feed has the runs of a condition as they begin, end and are removed, and resumes after its last record', async () => {
     const records: { readonly id: number; readonly place: string; readonly name: string }[] = [];
     const follow = async (signal: AbortSignal, place: string): Promise<void> => {
       const headers = place === '' ? {} : { 'last-event-id': place };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Ask, ProductNode } from './product-node.ts';
 
-/** What a route's path names. */
+/** The object that a route's path names. */
 export type ThingKind =
   | 'agent'
   | 'execution'
@@ -18,11 +18,11 @@ export type ThingKind =
 
 export interface SurfaceRow {
   readonly access: 'public' | 'read' | 'run' | 'write' | 'audit' | 'inspect' | 'operate' | 'break';
-  /** Whose thing the parameter of the path names. */
+  /** Kind of the object that the parameter of the path names. */
   readonly thing?: ThingKind;
-  /** It makes what its path names, so a thing of another tenant is nothing it could touch. */
+  /** It creates the object that its path names, so it cannot touch an object of another tenant. */
   readonly makes?: true;
-  /** Behind the path. */
+  /** Query of the call. */
   readonly query?: string;
   readonly body?: object | string;
 }
@@ -34,8 +34,8 @@ const look = (thing?: ThingKind, query = ''): SurfaceRow => ({
 });
 
 /**
- * Every route of the served description, what it needs, and a call of it that gets beyond its schema. A test compares
- * this table with the description: a new route cannot be forgotten by the tests that go through all of them.
+ * Every route of the served description, the right that it needs, and a call of it that passes its schema. A test
+ * compares this table with the description: the tests that go through all routes cannot miss a new one.
  */
 export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /.well-known/jwks.json': { access: 'public' },
@@ -135,7 +135,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'PUT /v1/volumes/{id}/files/content': { access: 'write', thing: 'volume', query: '?path=note.txt', body: 'theirs' },
   'POST /v1/volumes/{id}/files/mkdir': { access: 'write', thing: 'volume', body: { path: 'theirs' } },
 
-  // What an agent needs beside the bearer is signed: test/transport/seal goes through it, and through the walls around
+  // Besides the bearer an agent needs a signature: test/transport/seal tests it, and the isolation of
   // sessions. The tools are listed for the agent's own token.
   'POST /v1/seal/attest': { access: 'run', body: {} },
   'POST /v1/seal/invoke': { access: 'run', body: {} },
@@ -218,7 +218,7 @@ export const SURFACE: Readonly<Record<string, SurfaceRow>> = {
   'GET /v1/chaos/faults': { access: 'break' },
 };
 
-/** `METHOD /path` of all operations a node describes. */
+/** `METHOD /path` of all operations that a node describes. */
 export async function operationsOf(node: ProductNode): Promise<string[]> {
   const { body } = await node.call('GET', '/v1/openapi.json');
   const paths = z.record(z.string(), z.record(z.string(), z.unknown())).parse(body.paths);
@@ -227,7 +227,7 @@ export async function operationsOf(node: ProductNode): Promise<string[]> {
   );
 }
 
-/** A call of the route on the thing of that name. */
+/** A call of the route for the object of that name. */
 export function callOf(operation: string, name = ''): { method: string; path: string; ask: Ask } {
   const [method = '', template = ''] = operation.split(' ');
   const { query = '', body } = SURFACE[operation] ?? { access: 'public' };

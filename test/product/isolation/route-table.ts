@@ -3,15 +3,15 @@ import { DONE, workflowText } from '../tenant-objects.ts';
 import { jsonAsk, type Question } from './asker.ts';
 import type { Things } from './isolated-tenants.ts';
 
-/** What routes name beside the things of the tables of tools. */
+/** Objects that routes name in addition to those of the tables of tools. */
 export type Named = Things & {
-  /** Of a tool session. */
+  /** A record of a tool session. */
   readonly session: string;
   /** An API key itself, not its id. */
   readonly keyText: string;
 };
 
-/** A name or id that a route takes elsewhere than in its path, or a path that test/product/surface.ts has no thing for. */
+/** A name or id that a route takes outside of its path, or a path without an object in test/product/surface.ts. */
 export interface RouteRow {
   readonly route: string;
   readonly field: string;
@@ -80,7 +80,7 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
     'POST /v1/executions',
     'workflow_execution_id',
     RUNS,
-    // An agent that ships with the product: there for every asker.
+    // An agent that ships with the product: visible to every caller.
     posted('/v1/executions', (workflow_execution_id) => ({
       ...{ agent_id: 'output-formatter', input: 'x' },
       workflow_execution_id,
@@ -149,7 +149,10 @@ export const ROUTE_ROWS: readonly RouteRow[] = [
   row('GET /v1/secrets', 'prefix', ['secret'], queried('/v1/secrets', 'prefix')),
 ];
 
-/** Of the fleet or of the limits of it, for operators, who are no tenant's; and what is the asker's own by nature. */
+/**
+ * Fields of the fleet or of its limits, for operators, who belong to no tenant; and fields that always name the
+ * caller's own.
+ */
 export const NO_THING: ReadonlySet<string> = new Set([
   ...['GET', 'PUT', 'DELETE'].flatMap((method) =>
     ['tenant', 'subject'].map((field) => `${method} /v1/admin/rate-limits/overrides ${field}`),
@@ -165,10 +168,10 @@ export const NO_THING: ReadonlySet<string> = new Set([
   'POST /v1/runs/{id}/fork message_id',
   // A stream without end; its conditions are those of GET /v1/runs.
   ...['name', 'parent', 'trace_id', 'last_event_id'].map((field) => `GET /v1/feed ${field}`),
-  // Makes an agent of the asker's own.
+  // Creates an agent of the caller.
   'POST /v1/agents manifest_yaml',
 ]);
 
-/** Fields of queries and bodies that may name something. */
+/** Fields of queries and bodies that may name an object. */
 export const mayName = (field: string): boolean =>
   /(_id|_yaml)$|^(id|name|agent|workflow|source|subject|tenant|key|parent|prefix|user|owner)$/.test(field);
