@@ -155,7 +155,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
     for (let turn = 0; turn < CALLS && !silent; turn += 1) await (random() < 0.85 ? call() : work());
   };
   /** Other nodes acquire the lease in between. */
-  const thieves = async (): Promise<void> => {
+  const otherNodes = async (): Promise<void> => {
     while (!over) {
       await new Promise((resolve) => setTimeout(resolve, 50 + pick(200)));
       const logs = stores.direct().sharedLogs;
@@ -175,7 +175,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
   };
   const goesBack = random() < 0.6;
   stores.disturb();
-  const stealing = stores.inProcess ? Promise.resolve() : thieves();
+  const acquiring = stores.inProcess ? Promise.resolve() : otherNodes();
   try {
     const playing = Promise.all(Array.from({ length: CLIENTS }, client));
     if (goesBack) {
@@ -197,7 +197,7 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
     await playing;
   } finally {
     over = true;
-    await stealing;
+    await acquiring;
   }
   await stores.calm();
   const sure = acknowledged.slice(0, kept?.calls ?? acknowledged.length);

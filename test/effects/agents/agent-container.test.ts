@@ -72,7 +72,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
 
   test('the identity of the agent is durable before its bootstrap begins', async () => {
     const order: string[] = [];
-    const told = async (value: unknown) => {
+    const onProgress = async (value: unknown) => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       order.push(Object.keys(Object(value)).join());
       return true;
@@ -83,7 +83,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
         return final('x');
       },
     ]);
-    await runAgent(at.parts(made.gateway), {}, { progress: told });
+    await runAgent(at.parts(made.gateway), {}, { progress: onProgress });
     assert.deepEqual(order, ['container_id', 'generate']);
   });
 

@@ -64,7 +64,7 @@ export function loop(script: Script) {
 }
 
 export type Asked = Partial<z.input<typeof AgentContainerInput>>;
-export type Told = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'progress'>>;
+export type ContextParts = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'progress'>>;
 
 export function agentParts(containers: ContainerParts, directory: string, gateway: DispatchApi): AgentContainerParts {
   return {
@@ -79,7 +79,7 @@ export function agentParts(containers: ContainerParts, directory: string, gatewa
 }
 
 /** Runs the handler like the runner does; also returns its progress. */
-export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, told: Told = {}) {
+export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, given: ContextParts = {}) {
   const input = AgentContainerInput.parse({
     ...{ prompt: 'do it', execution_id: EXECUTION, agent_id: AGENT, iteration: 1 },
     env: { SVC_EXECUTION_ID: EXECUTION, SVC_AGENT_ID: AGENT, SVC_ITERATION: '1', SVC_MODEL_ALIAS: 'default' },
@@ -95,7 +95,7 @@ export async function runAgent(parts: AgentContainerParts, asked: Asked = {}, to
       progress.push(value);
       return true;
     },
-    ...told,
+    ...given,
   });
   const result = ProgramResult.parse(await createAgentContainerEffect(parts).run(input, context));
   return { result, progress };
@@ -109,7 +109,7 @@ export interface AgentUnderTest extends AsyncDisposable {
   run(
     script: Script,
     asked?: Asked,
-    told?: Told,
+    given?: ContextParts,
   ): Promise<Awaited<ReturnType<typeof runAgent>> & ReturnType<typeof loop>>;
   /** A custom bootstrap in a volume; returns what a run needs to use it. */
   own(script: string): Promise<Asked>;
@@ -124,9 +124,9 @@ export async function agentUnderTest(): Promise<AgentUnderTest> {
     setup,
     boxes,
     parts,
-    async run(script, asked, told) {
+    async run(script, asked, given) {
       const made = loop(script);
-      return { ...(await runAgent(parts(made.gateway), asked, told)), ...made };
+      return { ...(await runAgent(parts(made.gateway), asked, given)), ...made };
     },
     async own(script) {
       const id = randomUUID();

@@ -34,7 +34,7 @@ interface More {
   readonly timeoutMs?: number;
   readonly context?: string;
   readonly container?: object;
-  readonly told?: object;
+  readonly given?: object;
 }
 
 describe('the script of a validator in a container', NEEDS_PODMAN, () => {
@@ -57,7 +57,7 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
   }
 
   function run(execution: string, more: More = {}): Promise<ScriptResult> {
-    const { path = '/workspace/check.sh', input = '', timeoutMs = 30_000, context, container, told } = more;
+    const { path = '/workspace/check.sh', input = '', timeoutMs = 30_000, context, container, given } = more;
     const parts = at.parts(loop([]).gateway);
     const config = { timeout_ceiling_secs: timeoutMs / 1_000, subcommand_allowlist: { [path]: [] } };
     const request = ContainerScript.parse({
@@ -77,7 +77,7 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
     const effect = createScriptContainerEffect({ ...parts, rules });
     const address = addressOf('execution', TENANT, execution);
     return effect
-      .run(request, effectContext({ tenant: TENANT, address, ...told }))
+      .run(request, effectContext({ tenant: TENANT, address, ...given }))
       .then((value) => ScriptResult.parse(value));
   }
 
@@ -140,12 +140,12 @@ describe('the script of a validator in a container', NEEDS_PODMAN, () => {
     const id = await workspace('cat >> runs; while [ ! -e go ]; do sleep 0.1; done; echo went; exit 4');
     const effectId = randomUUID();
     const lost = new AbortController();
-    const first = run(id, { input: 'once', told: { effectId, signal: lost.signal } }).catch((error: unknown) => error);
+    const first = run(id, { input: 'once', given: { effectId, signal: lost.signal } }).catch((error: unknown) => error);
     const runs = join(at.setup.volume(id), 'runs');
     await waitUntil('the script to run', async () => (await readFile(runs, 'utf8').catch(() => '')) === 'once');
     lost.abort(new SvcError('lease_lost'));
     assert.ok((await first) instanceof SvcError);
-    const second = run(id, { input: 'once', told: { effectId, attempt: 2 } });
+    const second = run(id, { input: 'once', given: { effectId, attempt: 2 } });
     await writeFile(join(at.setup.volume(id), 'go'), '');
     const end = await second;
     assert.deepEqual(end.status === 'ended' && [end.exit_code, end.output], [4, 'went']);

@@ -207,9 +207,9 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
         setup.run(quick, { effectId }),
         setup.run(quick, { effectId, attempt: 2 }),
       ]);
-      const told = both.map((one) => (one.status === 'fulfilled' ? one.value.stdout : one.reason.code));
+      const results = both.map((one) => (one.status === 'fulfilled' ? one.value.stdout : one.reason.code));
       // A container that began and ended while the other attempt removed it has no result, so it is in doubt.
-      assert.ok(told.includes('done\n') || told.includes('in_doubt'), told.join());
+      assert.ok(results.includes('done\n') || results.includes('in_doubt'), results.join());
       assert.equal(await runsIn(id), 1);
     }
   });

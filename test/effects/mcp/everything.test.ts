@@ -40,11 +40,11 @@ async function speaks(setup: McpUnderTest): Promise<void> {
   assert.equal(typeof structured?.temperature, 'number');
   const refused = await setup.call('everything.get-sum', { a: 'two' });
   assert.equal(refused.isError, true);
-  const told: string[] = [];
+  const progress: string[] = [];
   const long = { duration: 1, steps: 4 };
-  await setup.call('everything.trigger-long-running-operation', long, { onProgress: (text) => told.push(text) });
+  await setup.call('everything.trigger-long-running-operation', long, { onProgress: (text) => progress.push(text) });
   // The last one may come with the result, which is too late.
-  assert.deepEqual(told.slice(0, 3), ['1/4', '2/4', '3/4']);
+  assert.deepEqual(progress.slice(0, 3), ['1/4', '2/4', '3/4']);
   const endless = { duration: 60, steps: 2 };
   const late = setup.call('everything.trigger-long-running-operation', endless, { timeoutMs: 300 });
   await assert.rejects(late, code('deadline_exceeded'));

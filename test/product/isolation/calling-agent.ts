@@ -23,7 +23,7 @@ export class CallingAgent {
 
   static async of(node: ProductNode, asker: Asker, agent_id: string, execution_id: string): Promise<CallingAgent> {
     const headers = { ...asker.headers };
-    await waitUntil(`the hand of ${asker.name} runs`, async () => {
+    await waitUntil(`the agent of ${asker.name} runs`, async () => {
       return (await node.statusOf(execution_id, headers)).status === 'running';
     });
     const client = restClient(node.url);

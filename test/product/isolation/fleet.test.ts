@@ -45,7 +45,7 @@ describe('the same isolation on Redis and a MongoDB-wire server, from another no
     });
     other = await ProductNode.start({ spec: setup.tenancy.spec });
     alpha = await setup.settle('alphaAdmin', 'alpha');
-    andys = await settleOwn(setup, await setup.hand('alphaUser'), 'andy');
+    andys = await settleOwn(setup, await setup.callingAgent('alphaUser'), 'andy');
   });
   after(async () => {
     await other[Symbol.asyncDispose]();

@@ -20,7 +20,7 @@ export type Things = TenantObjects & {
 };
 
 /** The agent with which callers of every tenant use SEAL. */
-export const HAND = 'hand-of-all';
+export const CALLING_AGENT = 'calling-agent';
 
 /** A model that accepts outputs with a high score, but never a perfect one. */
 export const MODEL = { llm_providers: [scriptedModel(new URL('script.yaml', import.meta.url).pathname)] };
@@ -55,7 +55,7 @@ export class IsolatedTenants implements AsyncDisposable {
     const setup = new IsolatedTenants(tenancy, askers);
     for (const asker of [...askers.values()]) add(await setup.#keyOf(asker));
     const deployed = await setup.ask('operator', 'POST', '/v1/agents?scope=global', {
-      body: agentYaml(HAND, { security_context: 'managing', tools: ['svc.*'] }),
+      body: agentYaml(CALLING_AGENT, { security_context: 'managing', tools: ['svc.*'] }),
       headers: { 'content-type': 'application/yaml' },
     });
     assert.equal(deployed.status, 200, deployed.text);
@@ -72,14 +72,14 @@ export class IsolatedTenants implements AsyncDisposable {
   }
 
   /** Callers outside of the tenant, with their API keys. */
-  strangersTo(tenant: string): Asker[] {
+  callersOutside(tenant: string): Asker[] {
     return [...this.askers.values()].filter((asker) => asker.tenant !== tenant);
   }
 
   /** An agent of the caller, which calls tools over SEAL. */
-  async hand(name: string): Promise<CallingAgent> {
+  async callingAgent(name: string): Promise<CallingAgent> {
     const asker = this.asker(name);
-    const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${HAND}`);
+    const agent = await this.ask(asker, 'GET', `/v1/agents/lookup/${CALLING_AGENT}`);
     const agentId = String(agent.body.agent_id);
     const execution = await this.done(asker, '/v1/executions', { agent_id: agentId, input: 'sleepy' });
     return CallingAgent.of(this.tenancy.node, asker, agentId, String(execution.execution_id));

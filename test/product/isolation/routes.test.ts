@@ -23,7 +23,7 @@ describe(`isolation of tenants and users, over every route and ${ROUTE_ROWS.leng
   let andys: OwnThings;
   before(async () => {
     setup = await IsolatedTenants.open();
-    andy = await setup.hand('alphaUser');
+    andy = await setup.callingAgent('alphaUser');
     const keyText = (setup.asker('key of alphaAdmin').headers.authorization ?? assert.fail()).slice('Bearer '.length);
     const things = await setup.settle('alphaAdmin', 'alpha');
     alpha = { ...things, session: andy.sessionId, keyText };
@@ -72,7 +72,7 @@ describe(`isolation of tenants and users, over every route and ${ROUTE_ROWS.leng
 
   test('an object of another tenant answers as one that never existed, by token and by API key, and stays unchanged', async () => {
     const before = await snapshot(setup, 'alphaAdmin', alpha);
-    const strangers = setup.strangersTo('alpha');
+    const strangers = setup.callersOutside('alpha');
     const nameOf = (thing: keyof Named) => alpha[thing];
     await assertHidden(strangers, someOf(ROUTE_ROWS, 16), nameOf);
     const byKey = strangers.filter(({ name }) => name.startsWith('key of'));
@@ -102,7 +102,7 @@ describe(`isolation of tenants and users, over every route and ${ROUTE_ROWS.leng
 
   test('over gRPC a user’s own agent does not exist for other users, by token and by API key', async () => {
     const names = ['alphaOther', 'alphaReader', 'serviceForAlpha', 'alphaAdmin', 'key of alphaOther'];
-    for (const asker of [...names.map((name) => setup.asker(name)), ...setup.strangersTo('alpha')])
+    for (const asker of [...names.map((name) => setup.asker(name)), ...setup.callersOutside('alpha')])
       for (const name of [andys.agent, andys.agentName]) {
         const [foreign, none] = [
           await setup.tenancy.executeWith(asker.headers, name),

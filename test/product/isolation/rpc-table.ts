@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { Metadata } from '@grpc/grpc-js';
 import type { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { ended, request, unary } from '../../transport/grpc/call.ts';
-import { HAND, type Things } from './isolated-tenants.ts';
+import { CALLING_AGENT, type Things } from './isolated-tenants.ts';
 
 export type RpcAnswer = (client: SvcRuntimeClient, as: Metadata, name: string) => Promise<unknown>;
 
@@ -53,7 +53,7 @@ export const RPC_ROWS: readonly RpcRow[] = [
     // It links the run to another one; the owner of that run makes no difference.
     ...{ rpc: 'executeAgent', field: 'workflow_execution_id', things: ['run', 'endedRun'] },
     ask: (client, as, name) =>
-      streamed(client.executeAgent(request(HAND, 'quick', { workflow_execution_id: name }), as)),
+      streamed(client.executeAgent(request(CALLING_AGENT, 'quick', { workflow_execution_id: name }), as)),
   },
   { rpc: 'validateWithJudges', field: 'judges', things: ['agent', 'agentName'], ask: judges },
   { rpc: 'attestAgent', field: 'agent_id', things: ['agent'], ask: attested('agent_id') },

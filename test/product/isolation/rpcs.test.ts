@@ -19,7 +19,7 @@ describe(`isolation of tenants and users, over ${RPC_ROWS.length} fields of RPCs
     setup = await IsolatedTenants.open();
     client = clientOf(await setup.tenancy.node.process.grpcAddress);
     alpha = await setup.settle('alphaAdmin', 'alpha');
-    andys = await settleOwn(setup, await setup.hand('alphaUser'), 'andy');
+    andys = await settleOwn(setup, await setup.callingAgent('alphaUser'), 'andy');
   });
   after(async () => {
     client.close();
@@ -61,7 +61,7 @@ describe(`isolation of tenants and users, over ${RPC_ROWS.length} fields of RPCs
 
   test('an object of another tenant answers as one that never existed, by token and by API key, and stays unchanged', async () => {
     const before = await snapshot(setup, 'alphaAdmin', alpha);
-    await assertHidden(setup.strangersTo('alpha'), someOf(RPC_ROWS, 6), (thing) => alpha[thing]);
+    await assertHidden(setup.callersOutside('alpha'), someOf(RPC_ROWS, 6), (thing) => alpha[thing]);
     assert.deepEqual(await snapshot(setup, 'alphaAdmin', alpha), before);
   });
 

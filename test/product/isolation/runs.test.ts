@@ -24,7 +24,7 @@ describe('references of a run are resolved with the rights of its caller', () =>
   before(async () => {
     setup = await IsolatedTenants.open();
     alpha = await setup.settle('alphaAdmin', 'alpha');
-    andys = await settleOwn(setup, await setup.hand('alphaUser'), 'andy');
+    andys = await settleOwn(setup, await setup.callingAgent('alphaUser'), 'andy');
   });
   after(() => setup[Symbol.asyncDispose]());
 

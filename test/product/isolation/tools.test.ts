@@ -17,7 +17,7 @@ interface Way {
 }
 
 /** The callers over SEAL; all others call over REST, some of them with a key. */
-const HANDS = ['operator', 'service', 'betaAdmin', 'betaUserNamingAlpha', 'consumer', 'alphaUser', 'alphaOther'];
+const SEAL_CALLERS = ['operator', 'service', 'betaAdmin', 'betaUserNamingAlpha', 'consumer', 'alphaUser', 'alphaOther'];
 const BY_REST = ['operatorNamingAlpha', 'readonly', 'service', 'serviceForBeta', 'betaUserNamingAlpha', 'consumer'];
 const KEYS = ['key of betaAdmin', 'key of operator', 'key of serviceForBeta'];
 
@@ -29,22 +29,22 @@ describe(`isolation of tenants and users, over ${TOOL_ROWS.length} arguments of 
   let setup: IsolatedTenants;
   let alpha: Things;
   let andys: OwnThings;
-  let hands: readonly CallingAgent[];
+  let callingAgents: readonly CallingAgent[];
   before(async () => {
     setup = await IsolatedTenants.open();
     alpha = await setup.settle('alphaAdmin', 'alpha');
     // The other callers have objects of their own, so that their lists are not empty anyway.
     await setup.settle('betaAdmin', 'beta');
-    hands = await Promise.all(HANDS.map((name) => setup.hand(name)));
-    const andy = hands.find(({ asker }) => asker.name === 'alphaUser') ?? assert.fail();
+    callingAgents = await Promise.all(SEAL_CALLERS.map((name) => setup.callingAgent(name)));
+    const andy = callingAgents.find(({ asker }) => asker.name === 'alphaUser') ?? assert.fail();
     andys = await settleOwn(setup, andy, 'andy');
   });
   after(() => setup[Symbol.asyncDispose]());
 
-  const waysOf = (names: readonly string[]): readonly Way[] => [...restOf(names), ...handsOf(names)];
+  const waysOf = (names: readonly string[]): readonly Way[] => [...restOf(names), ...sealWaysOf(names)];
   const strangers = (): readonly Way[] => [
     ...restOf([...BY_REST, ...KEYS]),
-    ...handsOf(HANDS.filter((name) => setup.asker(name).tenant !== 'alpha')),
+    ...sealWaysOf(SEAL_CALLERS.filter((name) => setup.asker(name).tenant !== 'alpha')),
   ];
 
   function restOf(names: readonly string[]): readonly Way[] {
@@ -57,12 +57,12 @@ describe(`isolation of tenants and users, over ${TOOL_ROWS.length} arguments of 
       }));
   }
 
-  function handsOf(names: readonly string[]): readonly Way[] {
-    return hands
+  function sealWaysOf(names: readonly string[]): readonly Way[] {
+    return callingAgents
       .filter(({ asker }) => names.includes(asker.name))
-      .map((hand) => ({
-        ...{ name: `SEAL as ${hand.asker.name}`, asker: hand.asker },
-        answer: hand.answer.bind(hand),
+      .map((agent) => ({
+        ...{ name: `SEAL as ${agent.asker.name}`, asker: agent.asker },
+        answer: agent.answer.bind(agent),
       }));
   }
 
@@ -169,7 +169,7 @@ describe(`isolation of tenants and users, over ${TOOL_ROWS.length} arguments of 
   });
 
   test('no call was refused for lack of a session: every agent still calls', async () => {
-    for (const hand of hands) assert.ok(Array.isArray((await hand.made('svc.tools.list', {})).tools));
+    for (const agent of callingAgents) assert.ok(Array.isArray((await agent.made('svc.tools.list', {})).tools));
   });
 
   test('owners get by the same calls what others do not', async () => {
