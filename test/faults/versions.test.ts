@@ -178,8 +178,9 @@ describe('a version of an older format', { timeout: 300_000 }, () => {
     [2, FORMAT_2, 'sqlite'],
     [2, FORMAT_2, 'redis'],
     [3, FORMAT_3, 'sqlite'],
+    [3, FORMAT_3, 'redis'],
   ] as const;
-  for (const [format, commit, store] of [...someOf(all, all.length), [3, FORMAT_3, 'redis'] as const]) {
+  for (const [format, commit, store] of someOf(all, all.length)) {
     test(`this version takes over an older store, then refuses the older version, and loses nothing (format ${format}, ${store})`, async (t) => {
       const missing = (await versionMissing(commit)) || (store === 'redis' && skip);
       if (missing) return t.skip(missing);

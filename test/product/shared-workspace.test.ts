@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../support/podman.ts';
+import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
@@ -130,11 +131,12 @@ describe('the workspace of a run is one for all kinds of states', NEEDS_PODMAN, 
   const content = async (node: ProductNode, volume: string, path: string): Promise<string> =>
     (await node.call('GET', `/v1/volumes/${volume}/files/content?path=${path}`)).text;
 
-  for (const [what, containers, way, user] of [
+  const nodes = [
     ['a node of root and with the user of the image', {}, WAY, undefined],
     ['a node of root and with the user of the setting', { user: '2001:2002' }, 'CSDPCDS', undefined],
     ['a node that is not root, whose user the setting names', { user: '2001:2002' }, 'CSDPC', NOT_ROOT],
-  ] as const)
+  ] as const;
+  for (const [what, containers, way, user] of someOf(nodes, 3))
     test(`each reads and writes the files of each other kind, on ${what}`, async () => {
       await using node = await start(containers, user);
       const id = await end(node, workflow('all-kinds', way), 'all-kinds');

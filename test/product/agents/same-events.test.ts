@@ -17,7 +17,7 @@ interface Run {
 
 const AT_ONCE = 3;
 /** Each of these takes a container. */
-const CHOSEN = someOf(CASES, 6);
+const CHOSEN = someOf(CASES, 9);
 
 describe('isolation process and docker', NEEDS_PODMAN, () => {
   let setup: AgentNode;
