@@ -29,7 +29,10 @@ interface Waiting {
 
 interface Pack {
   readonly waiting: Waiting[];
-  /** Life of the server that named the log for all of these partitions; '' for a partition's own log. */
+  /**
+   * Life of the server for which it was made. Another one refuses it, since that one may have lost what it says about this writer. For a
+   * shared log the life that named the log for all of these partitions; '' while none is known.
+   */
   readonly life: string;
   bytes: number;
   writer: string;
@@ -51,6 +54,8 @@ interface Line {
   readonly log: Log;
   writer: string;
   number: number;
+  /** Life of the server that answered last; '' before. */
+  life: string;
   /** The pack that takes messages until it is sent. */
   open: Pack | null;
 }
@@ -100,7 +105,7 @@ export class PackWriter {
   #lineOf(log: Log): Line {
     let line = this.#lines.get(log);
     if (line === undefined) {
-      line = { log, writer: newWriter(), number: 0, open: null };
+      line = { log, writer: newWriter(), number: 0, life: '', open: null };
       this.#lines.set(log, line);
     }
     return line;
@@ -109,7 +114,7 @@ export class PackWriter {
   #add(waiting: Waiting): void {
     const { routes } = this.#parts;
     const line = this.#lineOf(routes.of(waiting.partition));
-    const life = routes.lifeOf(waiting.partition);
+    const life = isSharedLog(line.log) ? routes.lifeOf(waiting.partition) : line.life;
     const bytes = Buffer.byteLength(waiting.delivery.body);
     const { open } = line;
     const fits = open !== null && open.waiting.length < MOST_MESSAGES && open.bytes + bytes <= MOST_BYTES;
@@ -156,6 +161,7 @@ export class PackWriter {
     if (this.#doubtful.size + this.#written.size > 0) this.#forgetOld();
     const [answer = REFUSED, now, life] = list(reply);
     this.#parts.times.tell(line.log, integer(now));
+    line.life = text(life);
     if (typeof answer === 'string') {
       this.#moved(line, pack, answer, text(life));
       return;

@@ -49,8 +49,9 @@ local function append_pack(keys, k, args, a, prefix, now, bells)
   local m = redis.call('HMGET', meta, 'tail', 'cursor', 'bell', 'counted', 'held', writer, 'marks_at', 'log', 'open')
   -- Also finds packs that were written before their partition began to share a log, or before the log was closed.
   local moved = m[8] and m[8] ~= '' and box_of(prefix, meta, mail, depths, m[8]).log
-  -- A server of another life than the one that named this log may have lost that the partitions share it: the pack would stay unread.
-  if partitions ~= '' and (m[9] ~= '1' or not is_of_this_life(args[a + 9])) then moved = '' end
+  -- A server of another life may have lost that the partitions share this log: the pack would stay unread. It may also have lost that its
+  -- writer was closed and its messages sent again: a late copy would bring them twice.
+  if (partitions ~= '' and m[9] ~= '1') or not is_of_this_life(args[a + 9]) then moved = moved or '' end
   local tail, cursor = tonumber(m[1] or 0), tonumber(m[2] or 0)
   local last, first = string.match(m[6] or '0 0 ', '^(%d+) (%w+) ')
   last = tonumber(last)
@@ -58,7 +59,7 @@ local function append_pack(keys, k, args, a, prefix, now, bells)
   if number == last then return tonumber(first) end
   if number < last then return 0 end
   if moved then
-    -- A closed log accepts no message, so its writers need not be closed.
+    -- A closed log accepts no message, and another life none of this one, so a writer need not be closed.
     if moved ~= '' then close(meta, writer, number, now) end
     return moved
   end
@@ -96,8 +97,8 @@ end
 -- KEYS  a section: meta, mail, depths, held (of a log that partitions share, which has none: meta)
 -- ARGV  a section: writer, number of the pack, store time when it was sent, bound, n, lengths, addresses,
 --         bodies (_append_parts.lua), in a log that partitions share the partition of each, `,`-separated, else '', and the life of
---         the server that named this log for them, else ''
--- returns a section: {answer, store time, server life with a text, else ''}; answer is the number of its first message (written now or
+--         the server that the writer knows, '' before its first answer; for a shared log the one that named it
+-- returns a section: {answer, store time, server life}; answer is the number of its first message (written now or
 --         by an earlier copy) |
 --         0 (written by an earlier copy, its number is not known any more) | -1 (not written, nor will a copy be) |
 --         -2 (not written: packs before it are missing) | text (not written, nor will a copy be: it goes to the log of this
@@ -106,7 +107,7 @@ register('append_pack', function(keys, args)
   local now, bells, results = now_ms(), {}, {}
   for s = 1, tonumber(args[1]) do
     local answer = append_pack(keys, s * 4 - 3, args, s * 10 - 7, args[2], now, bells)
-    results[s] = { answer, now, type(answer) == 'string' and server_life() or '' }
+    results[s] = { answer, now, server_life() }
   end
   send_bells(args[2], bells)
   return results

@@ -66,7 +66,7 @@ function underTest() {
     await settle();
     await settle();
     const sizes = calls.map(({ args }) => ({ messages: args[4], bytes: Buffer.byteLength(String(args[7])) }));
-    for (const [n, call] of calls.splice(0).entries()) await call.answer([n * 1_000 + 1, 1_000]);
+    for (const [n, call] of calls.splice(0).entries()) await call.answer([n * 1_000 + 1, 1_000, 'life']);
     await Promise.all(appended);
     return sizes;
   };
@@ -100,7 +100,7 @@ test('a message that was not written is sent again by another writer', async () 
   assert.equal(resent.name, 'append_pack');
   assert.notEqual(resent.args[0], lost.args[0]);
   assert.equal(resent.args[1], 1);
-  await resent.answer([7, 1_000]);
+  await resent.answer([7, 1_000, 'life']);
   assert.deepEqual(await again, { kind: 'accepted', seq: 7 });
 });
 
@@ -114,12 +114,12 @@ test('a writer that one caller closes still answers callers that reopen it later
   await one.fail();
   await first;
   // The second pack arrived first: the server misses the one before it.
-  await two.answer([-2, 1_000]);
+  await two.answer([-2, 1_000, 'life']);
   const close = await next();
   assert.equal(close.name, 'close_writer');
   await close.answer(1);
   const resent = await next();
-  await resent.answer([9, 1_000]);
+  await resent.answer([9, 1_000, 'life']);
   assert.deepEqual(await later, { kind: 'accepted', seq: 9 });
   // Its pack had been written after all.
   assert.deepEqual(await append('a'), { kind: 'accepted', seq: 0 });
@@ -147,7 +147,7 @@ test('a message whose caller left keeps no memory of its body, and a repeat that
   await (await next()).answer(0);
   const resent = await next();
   assert.deepEqual([resent.name, resent.args[7]], ['append_pack', 'a']);
-  await resent.answer([7, 1_000]);
+  await resent.answer([7, 1_000, 'life']);
   assert.deepEqual(await again, { kind: 'accepted', seq: 7 });
 });
 
