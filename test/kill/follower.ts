@@ -42,7 +42,7 @@ export async function followExecution(id: string, parts: FollowerParts): Promise
   }
 }
 
-/** Follows one connection until it breaks. True: the stream has ended for good. */
+/** Reads the stream over one connection until that breaks. Returns whether the stream has ended, so that no reconnect is needed. */
 async function connectOnce(id: string, events: SeenEvent[], parts: FollowerParts): Promise<boolean> {
   const last = events.at(-1)?.seq ?? 0;
   let response: Response;

@@ -9,6 +9,9 @@ const KIND = ['<kind>', 'kind of the actor, such as execution or workflow'] as c
 
 const ID = ['<id>', 'id of the actor'] as const;
 
+/** Entries of a list without `--limit`. */
+const USUAL_LIMIT = '100';
+
 /** Path of an actor. */
 const pathOf = (kind: string, id: string): string => `/v1/actors/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`;
 
@@ -40,8 +43,8 @@ function mailbox(group: Command): void {
     .option('--limit <count>', 'maximum number of messages (default: 100)')
     .action(async (kind: string, id: string, { limit }: { limit?: string }, command: Command) => {
       const { client, output } = contextOf(command);
-      const most = Number(wholeNumber(limit, '--limit', 1) ?? 100);
-      const items = await listed(client, `${pathOf(kind, id)}/mailbox`, 'messages', { limit: String(most) });
+      const query = { limit: wholeNumber(limit, '--limit', 1) ?? USUAL_LIMIT };
+      const items = await listed(client, `${pathOf(kind, id)}/mailbox`, 'messages', query);
       await print(output, { value: items, rows: { items, columns: ['at', 'type', 'from', 'reason', 'message_id'] } });
     });
 }
@@ -61,16 +64,11 @@ function history(group: Command): void {
     .option('--limit <count>', 'maximum number of messages (default: 100)')
     .action(async (kind: string, id: string, { newest, limit }: HistoryOptions, command: Command) => {
       const { client, output } = contextOf(command);
-      const most = Number(wholeNumber(limit, '--limit', 1) ?? 100);
-      const order = newest === true ? 'newest_first' : 'oldest_first';
-      const items: JsonObject[] = [];
-      for (let next: string | undefined; ; ) {
-        const query = { order, limit: String(most - items.length), next };
-        const answer = await client.json('GET', `${pathOf(kind, id)}/history`, { query, repeatable: true });
-        items.push(...listOf(answer, 'deliveries'));
-        next = textOf(answer, 'next') || undefined;
-        if (next === undefined || items.length >= most) break;
-      }
+      const query = {
+        order: newest === true ? 'newest_first' : 'oldest_first',
+        limit: wholeNumber(limit, '--limit', 1) ?? USUAL_LIMIT,
+      };
+      const items = await listed(client, `${pathOf(kind, id)}/history`, 'deliveries', query);
       const columns = ['at', 'type', 'from', 'wait_ms', 'turn_ms', 'outcome', 'message_id'];
       await print(output, { value: items, rows: { items, columns } });
     });

@@ -10,12 +10,17 @@ import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { FORMAT } from '../../../runtime/store-formats.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
-import { toFormat6 } from './older-file.ts';
 
 const PARTITION: Partition = 'default:1';
 const self = addressOf('thing', 'tenant-a', 'one');
 const MOST_TOGETHER = 16;
 const CHARS_TOGETHER = 16_384;
+
+/** Gives a file of this format the tables and the version of format 6. Rows must be as format 6 writes them. */
+function toFormat6(database: DatabaseSync): void {
+  database.exec('ALTER TABLE events DROP COLUMN lengths;');
+  database.exec(`DELETE FROM facts WHERE name = 'format.${FORMAT}'; PRAGMA user_version = 6;`);
+}
 
 /** A store on a new file, and a function that commits events of one actor. */
 async function withEvents(test: TestContext) {
