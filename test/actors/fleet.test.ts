@@ -112,7 +112,7 @@ test('for any order and number of updates, the newest one of each node stays', (
     node_id: fc.constantFrom('a', 'b', 'constructor', 'toString'),
     revision: fc.integer({ min: 1, max: 12 }),
   });
-  // A revision is one word: whether the node is there, and how many GPUs it has, follow from it.
+  // A revision determines whether the node is a member, and how many GPUs it has.
   const entryAt = (revision: number): JsonObject | null => (revision % 4 === 0 ? null : entry({ gpu_count: revision }));
   fc.assert(
     fc.property(fc.array(word, { maxLength: 30 }), (words) => {

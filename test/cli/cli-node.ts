@@ -61,7 +61,7 @@ export class CliNode {
     try {
       setup.url = await setup.#node.url;
     } catch (error) {
-      // A node that came too late must not outlive its suite.
+      // A node that starts after its timeout must not outlive its suite.
       await setup.kill();
       throw error;
     }

@@ -26,7 +26,7 @@ COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
 "$(complete -p svc | sed 's/.*-F \\([^ ]*\\).*/\\1/')"
 printf '%s\\n' "\${COMPREPLY[@]}"
 `,
-  // Its completion works only where someone types: in an interactive shell on a terminal (see ZSHRC).
+  // Its completion works only in an interactive shell on a terminal (see ZSHRC).
   zsh: `
 rm -f "$SVC_DIR/offered"
 zmodload zsh/zpty

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { CliNode } from './cli-node.ts';
 import { openShell, SHELLS, shellMissing } from './completing-shell.ts';
 
-/** What someone typed, and what TAB offers then. */
+/** A typed line, and what TAB offers for it. */
 const LINES: readonly (readonly [string, readonly string[]])[] = [
   ['svc too', ['tools']],
   ['svc tools ', ['call', 'list', 'search']],
@@ -13,10 +13,10 @@ const LINES: readonly (readonly [string, readonly string[]])[] = [
   ['svc tools call svc.runtime', ['svc.runtime.list']],
   ['svc tools call svc.runtime.list --a', ['--args']],
   ['svc tools call svc.runtime.list svc.runtime', []],
-  // What a flag takes is no command, whatever it is called.
+  // The value of a flag is no command, whatever its text.
   ['svc --tenant agent tools ', ['call', 'list', 'search']],
   ['svc --tenant tools agent prom', ['promote']],
-  // Another name of a command has its flags.
+  // An alias of a command has the flags of the command.
   ['svc workflow describe --ver', ['--version']],
   ['svc agent remove --fo', ['--force']],
 ];
@@ -29,7 +29,7 @@ describe('completion in real shells', () => {
   after(() => setup.close());
 
   for (const shell of SHELLS)
-    test(`${shell} completes commands, flags, values, and the names of tools as the node knows them`, {
+    test(`${shell} completes commands, flags, values, and the names of tools of the node`, {
       skip: shellMissing(shell),
     }, async () => {
       const script = (await setup.svc(['completion', shell])).stdout;

@@ -81,7 +81,7 @@ describe('the first day at the command line', () => {
     assert.equal(noun, count === '1' ? 'delivery' : 'deliveries');
   });
 
-  test('an id that names nothing gets one error that says all that was looked for', async () => {
+  test('the error for an unknown id names every kind of object that was looked for', async () => {
     const id = randomUUID();
     for (const args of [
       ['trace', id],

@@ -152,7 +152,7 @@ describe('svc over a fleet of three', { skip: missing || false }, () => {
     const hit = async () => {
       const address = `execution/svc-system/${randomUUID()}`;
       const { code, stdout, stderr } = await at('anna', 'chaos', 'kill-owner', address);
-      // One that was just lost has no one for a moment, or someone else.
+      // A partition that was just lost has no owner for a moment, or another one.
       assert.ok(code === 0 || code === 4 || code === 5, stderr);
       return /done by (\w+)/.exec(stdout)?.[1];
     };

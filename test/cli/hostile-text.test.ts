@@ -9,7 +9,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { CliNode } from './cli-node.ts';
 
 const SVC = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
-/** Clears the screen, renames the window, hides what follows and turns the order of letters round. */
+/** Clears the screen, renames the window, hides the text that follows and reverses the order of letters. */
 const EVIL = '\u001b[2J\u001b]0;owned\u0007 pay \u009b8m\u202e001\u202c';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const STEERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
@@ -58,7 +58,7 @@ describe('untrusted text on an operator’s terminal', () => {
     ['volume', 'list'],
   ];
 
-  test('moves no cursor, paints nothing and turns no letters round, in every command that shows it', async () => {
+  test('moves no cursor, sets no colour and reverses no letters, in every command that shows it', async () => {
     for (const args of looks()) {
       const stdout = await must(args);
       assert.doesNotMatch(stdout, STEERS, args.join(' '));
@@ -77,7 +77,7 @@ describe('untrusted text on an operator’s terminal', () => {
     assert.equal(status.intent, EVIL);
   });
 
-  test('the log tells which state each event is about', async () => {
+  test('the log names the state of each event', async () => {
     const log = await must(['workflow', 'logs', run]);
     assert.match(log, /WorkflowStateEntered +gate: entered \(Human\)/);
     assert.match(log, /WorkflowStateExited +fails: failed/);

@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true, force: true }));
 
-/** Something that accepts connections, as a controller does. */
+/** A server that accepts connections, as a controller does. */
 async function listener() {
   const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -98,7 +98,7 @@ describe('svc node join', () => {
     ...args,
   ];
 
-  test('says which controllers answer and writes a worker for all of them', async () => {
+  test('prints which controllers answer and writes the configuration of a worker for all of them', async () => {
     using live = await listener();
     using refusing = await refusingPort();
     const dead = `127.0.0.1:${refusing.port}`;

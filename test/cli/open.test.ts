@@ -219,7 +219,7 @@ describe('svc open', () => {
     );
   });
 
-  /** Lists with what is in the file; and of what has not ended, that nothing serves it here. */
+  /** The answer of the node, reduced to what the file contains; an actor that has not ended is shown as not served. */
   function ofRecording(operation: string, { actors, trace }: Recorded, body: unknown, shown: unknown): unknown {
     const ids = new Set([...actors.values()].flat());
     const own = (list: unknown, name: string): unknown[] =>
@@ -243,14 +243,14 @@ describe('svc open', () => {
     if (operation === 'actors.get' && whole.archived === false) {
       return { ...whole, archived: true, node: null };
     }
-    // There the person still takes time; here it stands still at the time of the recording.
+    // On the node the time of the person still grows; in the file it ends at the recording.
     if (operation === 'traces.get_summary' && whole.status === 'running') {
       return { ...whole, people_ms: asObject(shown).people_ms };
     }
     return body;
   }
 
-  it('says what an unfinished run waits for, and in the feed that nothing changes', async () => {
+  it('says what an unfinished run waits for, and its feed reports no change', async () => {
     const sentence = async ({ node: { url }, run }: Recorded): Promise<string> =>
       String(asObject((await answered(url, `/v1/workflows/executions/${run}/why`)).body).sentence);
     assert.match(await sentence(waiting), /waits in state GATE for approval/);

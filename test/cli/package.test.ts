@@ -24,7 +24,7 @@ import { SvcRun } from './svc-run.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const PACK_TIMEOUT_MS = 600_000;
 const INSTALL_BAR_MB = 90;
-/** What `npm ci` brings to a clone: the optional packages and the tools of the dashboard, too. */
+/** What `npm ci` installs in a clone: the optional packages and the tools of the dashboard, too. */
 const CLONE_BAR_MB = 450;
 const IDLE_BAR_KB = 150 * 1024;
 
@@ -65,7 +65,7 @@ interface Published {
   readonly bin: Readonly<Record<string, string>>;
 }
 
-/** The files that its package.json gives to who imports or starts it. */
+/** Files that its package.json exports, and its commands. */
 const namedFiles = ({ exports, bin }: Published): string[] =>
   [...Object.values(exports), bin]
     .flatMap((one) => (typeof one === 'string' ? [one] : Object.values(one)))
@@ -213,7 +213,7 @@ describe('the npm package', () => {
     assert.ok(Number(kb) / 1024 < CLONE_BAR_MB, `${Math.ceil(Number(kb) / 1024)} MB`);
   });
 
-  test('its optional packages are those that features ask for by name', () => {
+  test('its optional packages are those that features import by name', () => {
     const { peerDependencies, peerDependenciesMeta } = published();
     // The suites for authors of stores are the one part that is no feature of a node.
     const asked = [...new Set<string>([...Object.values(OPTIONAL_PACKAGES).flat(), 'fast-check'])].toSorted();

@@ -30,7 +30,7 @@ describe('svc start', () => {
     assert.equal(found.mode & 0o777, 0o700);
   });
 
-  test('a sandbox that cannot be as the settings say ends the start with one line that names the setting', async () => {
+  test('a sandbox that cannot be made as the settings require ends the start with one line that names the setting', async () => {
     const config = join(directory, 'shared.yaml');
     const spec = { runtime: { host_commands: { paths: [{ path: '/no/such/directory' }] } } };
     await writeFile(config, JSON.stringify({ apiVersion: API_VERSION, kind: 'NodeConfig', spec }));
@@ -45,7 +45,7 @@ describe('svc start', () => {
     const own = await mkdtemp(join(directory, 'killed-'));
     const run = await started({ TMPDIR: own });
     const path = join(own, `svc-compile-cache-${userInfo().uid}`);
-    // Written once, as the node begins to serve: what it prints comes at the same moment.
+    // It is written once, when the node begins to serve, which is also when the node prints its address.
     await waitUntil('the compiled code of the node and its libraries', async () => {
       const files = await readdir(path, { recursive: true });
       return files.length > 500;

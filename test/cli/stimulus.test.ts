@@ -36,7 +36,7 @@ describe('svc stimulus', () => {
     assert.equal((await run(['route', 'remove', 'mail'])).code, 1);
   });
 
-  test('list shows what became of each', async () => {
+  test('list shows the outcome of each', async () => {
     await waitUntil('the first one is listed as routed', async () => {
       const { stdout } = await run(['list']);
       return /^ID .*\n(.*\n)*.* mail +routed /.test(stdout);

@@ -16,7 +16,7 @@ export class SvcRun {
   readonly child: ChildProcessWithoutNullStreams;
   stdout = '';
   stderr = '';
-  /** Behind its exit: what it wrote last is read by then. */
+  /** After its exit, when its last output has been read. */
   readonly #closed: Promise<void>;
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, entry: string = builtProgram(SVC_SOURCE)) {
@@ -32,7 +32,7 @@ export class SvcRun {
     this.child.stderr.on('data', (chunk: Buffer) => {
       this.stderr += chunk.toString();
     });
-    // A program that ends before it has read its input is not this test's fault.
+    // A program may end before it has read its input.
     this.child.stdin.on('error', () => undefined);
   }
 

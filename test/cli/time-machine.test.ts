@@ -39,7 +39,7 @@ describe('svc export-run and svc replay', () => {
     assert.equal(JSON.parse(stdout).equal, true);
   });
 
-  it('names the first message that comes out differently, with exit code 4', async () => {
+  it('names the first message whose replay differs, with exit code 4', async () => {
     const file = setup.file('run.svcrun');
     await setup.svc(['export-run', run, '-o', file]);
     const lines = gunzipSync(await readFile(file))
@@ -76,7 +76,7 @@ describe('svc export-run and svc replay', () => {
     }
   });
 
-  it('refuses a run that it does not know, and a message that is not in the run', async () => {
+  it('refuses an unknown run, and a message that is not in the run', async () => {
     assert.equal((await setup.svc(['replay', '00000000-0000-4000-8000-000000000000'])).code, 1);
     const { code, stderr } = await setup.svc(['replay', run, '--until', 'nothing']);
     assert.equal(code, 1, stderr);

@@ -59,7 +59,7 @@ describe('a trace in a terminal', () => {
     assert.equal(lines.split('\n').filter((line) => line.includes('Type-b')).length, 1);
   });
 
-  test('shares add bars, and durations are for people', () => {
+  test('shares are bars, and durations have readable units', () => {
     assert.deepEqual([duration(12.4), duration(3_400), duration(600_000)], ['12 ms', '3.4 s', '10 min']);
     assert.match(shares([{ name: 'turns', ms: 50 }], 100), /^turns +50 ms +50 % {2}█{16}$/);
     assert.match(shares([{ name: 'turns', ms: 0 }], 0), /^turns +0 ms +0 %$/);

@@ -22,13 +22,13 @@ test('svc start takes every flag a node has', () => {
   assert.deepEqual(Object.keys(NODE_FLAGS).toSorted(), flags.toSorted());
 });
 
-test('a value for people is cut at long texts, and says how to get the whole of it', () => {
+test('output for people cuts long texts, and says how to get all of it', () => {
   const shown = JSON.parse(shownValue({ name: 'x'.repeat(1_000), file: 'y'.repeat(5_000) }));
   assert.equal(shown.name, 'x'.repeat(1_000));
   assert.equal(shown.file, `${'y'.repeat(1_000)}… (5000 characters, all of them with --output json)`);
 });
 
-test('no node: exit code 5, one line that says where and what to do', async () => {
+test('without a node: exit code 5, and one line with the address and what to do', async () => {
   using refusing = await refusingPort();
   const url = `http://127.0.0.1:${refusing.port}`;
   const { code, stdout, stderr } = await svc(['agent', 'list'], { SVC_URL: url });

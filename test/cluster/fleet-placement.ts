@@ -79,7 +79,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       const stop = hearer.onChange(() => {
         rung += 1;
       });
-      await waitUntil('the node hears of the change', async () => {
+      await waitUntil('the node has read the change', async () => {
         if (rung === 0) await act();
         return rung > 0;
       });
@@ -131,7 +131,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal(await node.assign(), await node.assign());
     });
 
-    fleetTest('a draining node wants nothing and takes no jobs; the others hear of it and take its share', async () => {
+    fleetTest('a draining node takes no partitions and jobs; others are notified and take its share', async () => {
       const [leaving, staying] = [nodeOf('leaving'), nodeOf('staying')];
       await leaving.join();
       await staying.join();
@@ -231,7 +231,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       assert.equal(long.isLive(`long/${randomUUID()}`), false);
     });
 
-    fleetTest('a life that was declared dead loses its node lease, hears of it, and may join again', async () => {
+    fleetTest('a life that was declared dead loses its node lease, is notified, and may join again', async () => {
       const [victim, peer] = [nodeOf('victim'), nodeOf('peer')];
       await victim.join();
       await peer.join();
@@ -358,7 +358,7 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       );
     });
 
-    fleetTest('watchers of the members hear of each change once', async () => {
+    fleetTest('watchers of the members are notified of each change once', async () => {
       const [one, two] = [nodeOf('one'), nodeOf('two')];
       await one.join();
       const seen: string[][] = [];

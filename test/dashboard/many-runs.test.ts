@@ -10,7 +10,7 @@ import { built } from './built.ts';
 const ROWS = sample({ normal: 20_000, long: 100_000 });
 const SCROLLS = 60;
 
-/** Goes to the end of the list again and again, until all pages are read. */
+/** Scrolls to the end of the list until all pages are read. */
 const LOAD = `new Promise((done) => {
   const table = document.querySelector('.data-table');
   const body = table.querySelector('.data-body');

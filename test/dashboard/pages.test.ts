@@ -9,7 +9,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
 
-/** Text that a stranger may write anywhere: markup, escapes of terminals, marks that turn the direction, no end. */
+/** Untrusted text: markup, escapes of terminals, marks that change the direction, great length. */
 const HOSTILE = `<script>alert(1)</script><img src=x onerror=alert(2)> "'\`{{7*7}} \u202egnp.exe ${'long '.repeat(2_000)}`;
 
 const Volumes = z.object({ volumes: z.array(z.object({ id: z.string(), name: z.string() })) });
@@ -60,13 +60,13 @@ const LONG_CHARS = sample({ normal: 25_000, long: 100_000 });
 const HUGE_COUNT = HUGE_CHARS.toLocaleString('en-US');
 const HUGE = HOSTILE.slice(0, 80).padEnd(HUGE_CHARS, '<b>\u001b[31m \u202e</b> ');
 
-/** Names of fields that strangers write, in answers of the API. */
+/** Fields with untrusted texts, in answers of the API. */
 const WRITTEN = /"(output|message|code_diff|input|note|prompt|text|reason|last_output)":"(?:[^"\\]|\\.)*"/g;
 
 const HUGE_JSON = JSON.stringify(HUGE);
 const LONG_JSON = JSON.stringify(HUGE.slice(0, LONG_CHARS));
 
-/** An answer in which the first text of a stranger is that long, and the others are long. */
+/** An answer whose first untrusted text is huge, and whose others are long. */
 function swollen(text: string): string {
   let isFirst = true;
   return text.replaceAll(WRITTEN, (_whole, name: string) => {
@@ -399,14 +399,14 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual(tab.complaints, []);
   });
 
-  test('completes a manifest by its schema, says what is wrong while it is typed, and replaces a version only when told to', async () => {
+  test('completes a manifest by its schema, shows errors while it is typed, and replaces a version only when the user chooses that', async () => {
     await using tab = await browser.open(node.url);
     const { page } = tab;
-    // The schema comes only when the first word was typed: what completes it is shown all the same.
+    // The schema arrives only after the first word was typed: its completions are shown all the same.
     const typed = Promise.withResolvers<void>();
     await page.route(/\/v1\/schemas\/agent/, async (route) => {
       await typed.promise;
-      // Longer than the editor waits behind a key before it looks for what completes the word.
+      // Longer than the editor waits after a key before it looks for completions.
       await setTimeout(500);
       await route.continue();
     });

@@ -8,7 +8,7 @@ import { waitUntil } from '../support/wait-until.ts';
 import { browserMissing, DashboardBrowser } from './browser.ts';
 import { built } from './built.ts';
 
-/** A panel of which one judge answers at once, and one thinks for long. */
+/** A panel of which one judge answers at once, and one takes long. */
 const JUDGED = `
 apiVersion: svc.dev/v1
 kind: Workflow
@@ -26,7 +26,9 @@ spec:
     DONE: { kind: System, command: finalize, transitions: [] }
 `;
 
-/** Ways that are taken, that are false, that come too late, and that are never reached. */
+/**
+ * Transitions that are taken, that are false, that stand behind the taken one, and of states that are never reached.
+ */
 const BRANCHES = `
 apiVersion: svc.dev/v1
 kind: Workflow

@@ -27,7 +27,7 @@ describe('the dashboard as a node serves it', () => {
     assert.ok(total <= FIRST_LOAD_MAX_BYTES, `${total} bytes`);
   });
 
-  test('pages need no bearer, are not cached, and their policy lets in nothing from elsewhere and nothing inline', async () => {
+  test('pages need no bearer, are not cached, and their policy allows nothing from other origins and nothing inline', async () => {
     for (const path of ['/', '/runs', '/runs/workflow/x', '/traces/y', '/fleet']) {
       const { status, headers, text } = await node.call('GET', path);
       assert.deepEqual([status, headers.get('content-type')], [200, 'text/html; charset=utf-8'], path);

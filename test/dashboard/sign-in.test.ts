@@ -169,7 +169,7 @@ describe('signing in to the dashboard', { skip: browserMissing() }, () => {
     assert.deepEqual([...tab.complaints, ...other.complaints], []);
   });
 
-  test('a code that was not asked for by this page signs in no one', async () => {
+  test('a code that this page did not request does not sign in', async () => {
     await using tab = await browser.open(node.url, {}, [new URL(issuers).origin]);
     await tab.page.goto(`${node.url}/?code=stolen&state=guessed`);
     await tab.page.getByRole('button', { name: 'Sign in' }).waitFor();

@@ -121,7 +121,7 @@ describe('the model of a trace', () => {
     assert.equal(model.name(model.effectLane(0)), 'execution/default/one');
   });
 
-  test('100,000 deliveries to 10,000 actors become a model within seconds, with the edges that the pages said', () => {
+  test('100,000 deliveries to 10,000 actors become a model within seconds, with the edges that the pages contain', () => {
     const { deliveries, effects } = generateTrace({ deliveries: 100_000, lanes: 10_000 });
     const writer = new BatchWriter();
     const batches = Array.from({ length: 100 }, (_one, page) =>
@@ -213,7 +213,7 @@ describe('the layout of a trace', () => {
     assert.equal(counted, 100_000);
   });
 
-  test('a long delivery is drawn although it began before the window, and what is worst decides the colour', () => {
+  test('a long delivery is drawn although it began before the window, and the worst outcome decides the colour', () => {
     const model = modelOf([
       delivery('long', null, { turn_ms: 5_000 }),
       delivery('x', 'long', at(6_000)),

@@ -66,7 +66,7 @@ GET /health/live
 GET /health/ready
 `;
 
-/** What users know (H30), a line for each group; one stands for a group that is left out whole. */
+/** What users know (H30), a line for each group; one line is enough for a group that is omitted whole. */
 const NAMED_COMMANDS = `
 daemon: start, stop, status, install, uninstall
 task: execute, status, logs, cancel, remove, list

@@ -84,7 +84,7 @@ export const ARGUMENTS: readonly Escape[] = [
   tool('as a pattern', 'fs.*'),
   tool('of a prototype', '__proto__'),
   tool('as a list', ['fs.read']),
-  tool('that nobody granted', 'svc.workflow.run'),
+  tool('that was not granted', 'svc.workflow.run'),
   {
     ...{ title: 'a prototype that was sent before reaches no later call', kind: 'arguments' },
     async attempt(at) {

@@ -7,7 +7,7 @@ interface Wish {
   readonly title: string;
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** What the model is told. */
+  /** The message that the model gets. */
   readonly hears: string;
 }
 

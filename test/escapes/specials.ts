@@ -33,7 +33,7 @@ const thing = (title: string, make: (at: EscapeTargets, path: string) => Promise
     ]) {
       await rm(join(path, 'it'), { recursive: true, force: true });
       const held = await make(at, join(path, 'it')).catch((error: unknown) => {
-        // Where the node's user may not make it, no one's command may.
+        // What the user of the node may not make, no command may make.
         if (error instanceof Error && /not permitted|EPERM|EFBIG|ENOENT/.test(error.message)) return null;
         throw error;
       });
@@ -76,7 +76,7 @@ const over = (name: string) =>
   callsWith(name).filter(([tool]) => !['fs.write', 'fs.edit', 'fs.multi_edit'].includes(tool));
 
 export const SPECIALS: readonly Escape[] = [
-  thing('a pipe that nobody writes to', made('mkfifo', 'IT')),
+  thing('a pipe without a writer', made('mkfifo', 'IT')),
   thing('an endless device in the workspace', made('mknod', 'IT', 'c', '1', '5')),
   thing('a device that is always full', made('mknod', 'IT', 'c', '1', '7')),
   thing('a block device', made('mknod', 'IT', 'b', '259', '4095')),

@@ -48,7 +48,7 @@ test('the bill of materials names every package that is shipped, each under a li
   // A linked node_modules is listed where it stands: npm does not follow the link.
   const installed = dirname(await realpath(join(ROOT, 'node_modules')));
   const options = { cwd: installed, maxBuffer: 64 * 1024 * 1024 };
-  // With `--omit dev` npm leaves out packages that are shipped as well, so those are told apart by their mark.
+  // With `--omit dev` npm omits some packages that are shipped, so packages are selected by their mark.
   const { stdout } = await promisify(execFile)('npm', ['sbom', '--sbom-format', 'cyclonedx'], options);
   const all = Bom.parse(JSON.parse(stdout)).components;
   const components = all.filter(({ properties }) => !properties.some(({ name }) => name === DEVELOPMENT));

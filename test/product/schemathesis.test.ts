@@ -27,7 +27,7 @@ const FIRST = randomInt(SHARES);
 /** Random examples in a normal run: of one of the two nodes, by chance. */
 const RANDOM_SEEDS = sample({ normal: [randomInt(1, 3)], long: [1, 2] });
 
-/** False when the program is there; else why not. In CI that is an error. */
+/** False when the program is installed; otherwise the reason why not. In CI that is an error. */
 async function missing(): Promise<string | false> {
   if (existsSync(PROGRAM)) return false;
   try {
@@ -37,7 +37,7 @@ async function missing(): Promise<string | false> {
     await run(join(HOME, 'bin', 'pip'), ['install', '--quiet', `schemathesis==${VERSION}`], { timeout: 300_000 });
     return false;
   } catch (error) {
-    // Half an installation must not count as one.
+    // An incomplete installation must not be used.
     await rm(HOME, { recursive: true, force: true });
     const reason = 'schemathesis cannot be had: it needs python3 with venv, and its package';
     if (process.env.CI === 'true') throw new Error(reason, { cause: error });
@@ -48,7 +48,7 @@ async function missing(): Promise<string | false> {
 
 /** Statuses that are an answer to what fits the schema, and why. */
 const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
-  // A text may be no manifest or configuration, or the name and version of another one.
+  // A text need not be a manifest or a configuration, and another manifest may have its name and version.
   'POST /v1/agents': [422],
   'POST /v1/workflows': [422],
   'PUT /v1/cluster/config': [422],
@@ -61,7 +61,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/agents/{id}/logs': [400],
   'POST /v1/agents/{id}/scope': [400],
   'POST /v1/agents/{id}/execute': [400],
-  // A page token is one that the same list gave.
+  // A page token must come from the same list.
   'GET /v1/executions/{id}/events': [400],
   'GET /v1/workflows/executions/{id}/logs': [400],
   'GET /v1/agents': [400],
@@ -88,17 +88,17 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'GET /v1/runs': [400],
   'GET /v1/traces': [400],
   'GET /v1/traces/{trace_id}': [400],
-  // A message of another run, a field of the other kind of run, or a manifest that is none.
+  // A message of another run, a field of the other kind of run, or a text that is no manifest.
   'POST /v1/runs/{id}/fork': [400, 422],
   // An agent is named by its id or its name; one with an instruction takes an empty input, another one does not.
   'POST /v1/executions': [400],
-  // Nothing routes a source that was made up; its name is no control character.
+  // A generated source has no route, and the name of a source has no control characters.
   'POST /v1/stimuli': [400, 422],
   'PUT /v1/stimuli/routes/{source}': [400],
   'DELETE /v1/stimuli/routes/{source}': [400],
   // The form of the signature has a code of its own (H24).
   'POST /v1/webhooks/{source}': [400],
-  // A size or a time may not be for this class of volume or this node; a path may be a directory, or lead out.
+  // A size or a time may not be for this class of volume or this node; a path may be a directory, or leave the volume.
   'POST /v1/volumes': [400],
   'GET /v1/volumes/{id}/events': [400],
   'GET /v1/volumes/{id}/files': [400],
@@ -106,7 +106,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly (number | string)[]>> = {
   'PUT /v1/volumes/{id}/files/content': [400],
   'DELETE /v1/volumes/{id}/files': [400],
   'POST /v1/volumes/{id}/files/mkdir': [400],
-  // A name is no control character, a value no more bytes than characters.
+  // A name has no control characters, and the limit of a value counts bytes, not characters.
   'POST /v1/api-keys': [400],
   // Names, tags and addresses have forms; a page token is of one list.
   'POST /v1/cluster/join-tokens': [400],
@@ -144,7 +144,10 @@ expected-statuses = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429,
 expected-statuses = ${JSON.stringify(ACCEPTED)}
 `;
 
-/** What ends the node that is fuzzed, or makes it serve nothing: test/cli/fleet.test.ts and test/transport/rest have them. */
+/**
+ * Operations that end the node under test, or stop it from serving: test/cli/fleet.test.ts and test/transport/rest have
+ * them.
+ */
 const ENDING = '^/v1/cluster/nodes/\\{id\\}/(drain|shutdown)$';
 
 /** Streams that go on until the caller leaves: test/transport/rest and test/product/walls have them. */

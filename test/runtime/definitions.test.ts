@@ -24,7 +24,7 @@ const counter = defineActor({
   },
 });
 
-/** What JavaScript lets an author write, and what is said of it. */
+/** Wrong definitions that JavaScript allows, each with the expected error. */
 const WRONG: readonly (readonly [what: object, said: RegExp])[] = [
   [{ kind: '' }, /^Error: a definition of an actor: kind: expected a text that matches/],
   [{ kind: 'a/b' }, /actor kind a\/b: kind: expected a text that matches/],

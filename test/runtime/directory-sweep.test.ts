@@ -11,7 +11,7 @@ import { counter } from '../support/actors.ts';
 const HOME: Partition = 'default:0';
 const THERE: Partition = 'default:1';
 
-/** A directory in memory; the hooks stand for what others do meanwhile. */
+/** A directory in memory; the hooks do what other processes may do meanwhile. */
 function setup(entries: number) {
   const addresses = Array.from({ length: entries }, () => addressOf('counter', 'acme', randomUUID()));
   const directory = new Map<Address, Partition>(addresses.map((address) => [address, THERE]));

@@ -160,7 +160,7 @@ describe('the effect runner', { timeout: 300_000 }, () => {
     await setup([act], use, options);
   });
 
-  test('a runner never takes over its own claims, also when others take it for dead', async (t) => {
+  test('a runner never takes over its own claims, also when others consider it dead', async (t) => {
     const act = effect('test.act', async () => 'again');
     const isDead = async () => true;
     const use = async ({ ledger, queue, runner }: Setup) => {
@@ -301,7 +301,7 @@ describe('the effect runner', { timeout: 300_000 }, () => {
     await setup([effect('test.big', async () => 'x'.repeat(20_000))], use, { encode });
   });
 
-  test('a handler that does not heed its signal does not hold the runner', async () => {
+  test('a handler that ignores its signal does not block the runner', async () => {
     const deaf = effect('test.deaf', () => new Promise<never>(() => {}));
     await setup([deaf], async ({ ledger, queue, faults, runner }) => {
       const job = await openEffect(ledger, { kind: 'test.deaf', timeoutMs: 50 });

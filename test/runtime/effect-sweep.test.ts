@@ -49,7 +49,7 @@ test('a queued effect is enqueued once, and again only when the queue may have l
 
   assert.equal(await sweepAt(0, waiting), 600);
   for (let ms = 2_000; ms < 30_000; ms += 2_000) assert.equal(await sweepAt(ms, waiting), 0, `${ms} ms later`);
-  // Someone died with jobs in its hands: each once more, for that occasion.
+  // A process with jobs of the queue died: each effect is enqueued once more for that death.
   assert.equal(await sweepAt(29_000, waiting, 'life-1'), 600);
   assert.equal(await sweepAt(29_500, waiting, 'life-1'), 0);
   counts.clear();

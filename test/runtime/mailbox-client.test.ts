@@ -55,7 +55,7 @@ const messageOf = (id: string): Message => ({
   ...{ type: 'Get', payload: {} },
 });
 
-/** For followers that look for themselves. */
+/** For followers that read for themselves. */
 const NO_LOOKS: FollowParts['looks'] = { rest: () => {}, leave: () => {} };
 
 const fresh = (kind: string) => addressOf(kind, 'acme', randomUUID());
@@ -102,7 +102,7 @@ test('an ask ends when its caller gives up, and at its deadline', async () => {
   await waitUntil('both to be counted', async () => (await node.runtime.client.events(to, 0, 10)).length === 2);
 });
 
-test('replies that may have been lost are asked for when the store hears again, not a second after their ask', async () => {
+test('replies that may have been lost are read when the store answers again, not a second after their ask', async () => {
   const [clock, recalled] = [new HandClock(), new Set<string>()];
   let missed: (() => void) | undefined;
   const store: Pick<ActorStore, 'onReply' | 'recallReply'> = {

@@ -15,7 +15,7 @@ const MESSAGES = 60;
 /** Counts turns of `Hear` and of results since the mailbox was held. */
 const turns = { heard: 0, answered: 0 };
 
-/** Notes the numbers that it heard; -1 stands for the result of an effect. */
+/** Records the numbers that it received; -1 stands for the result of an effect. */
 const tally = defineActor({
   kind: 'tally',
   version: 1,

@@ -100,7 +100,7 @@ describe('retention over random runs, ages, sizes and tenants', { timeout: 300_0
             };
           });
           await actors.putMany(documents);
-          // What it takes from under others goes with the next sweeps.
+          // A sweep may remove the last reference to other documents, which the next sweeps then remove.
           for (let before = -1, left = documents.length; left !== before; ) {
             before = left;
             await runtime.sweep();

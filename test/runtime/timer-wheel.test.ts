@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Clock } from '../../runtime/clock.ts';
 import { TimerWheel } from '../../runtime/dispatch/timer-firing.ts';
 
-/** Time that moves when told. */
+/** A clock that the test moves. */
 class HandClock implements Clock {
   #time = 1_000_000;
   #calls: { at: number; call: () => void }[] = [];

@@ -35,7 +35,7 @@ describe('authenticator', () => {
     assert.equal(at.provider.fetches, 2);
   });
 
-  it('serves a rotated key without a restart, and not the one that was taken away', async () => {
+  it('accepts tokens of a rotated key without a restart, and none of the key that was removed', async () => {
     await using at = await realmAuthenticator();
     await at.authenticate();
     const next = await signingKey('k2');
@@ -67,7 +67,7 @@ describe('authenticator', () => {
     await assert.rejects(at.authenticate(), refusedAs('unavailable'));
   });
 
-  it('says unavailable, not unauthenticated, when the provider was never reached, and recovers', async () => {
+  it('fails as unavailable, not unauthenticated, when the provider was never reached, and recovers', async () => {
     await using at = await realmAuthenticator();
     at.provider.status = 503;
     await assert.rejects(at.authenticate(), refusedAs('unavailable'));
@@ -76,7 +76,7 @@ describe('authenticator', () => {
     assert.equal((await at.authenticate()).subject, 'ada');
   });
 
-  it('says unavailable for an unknown kid while the provider is down', async () => {
+  it('fails as unavailable for an unknown kid while the provider is down', async () => {
     await using at = await realmAuthenticator();
     await at.authenticate();
     at.provider.status = 500;

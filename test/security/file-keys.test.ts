@@ -74,7 +74,7 @@ describe('signing keys in files', () => {
     assert.equal((await at.files()).length, 1);
   });
 
-  it('rotate: the new one signs at once, the old one counts until its last token has run out and is then removed', async () => {
+  it('rotate: the new one signs at once, the old one verifies until its last token has expired, and is then removed', async () => {
     await using at = await setup();
     const keys = at.open();
     const old = await keys.sign(DATA);
@@ -113,7 +113,7 @@ describe('signing keys in files', () => {
     assert.ok((await at.newest()).includes(kid));
   });
 
-  it('go on signing when the disk is full and a new one cannot be made, say so, and leave nothing half made', async (t) => {
+  it('go on signing when the disk is full and no new one can be made, with a warning and without a partial file', async (t) => {
     await using disk = await smallFileSystem();
     if (disk === null) return t.skip('no file system may be mounted here');
     const directory = join(disk.directory, 'signing-keys');
@@ -132,7 +132,7 @@ describe('signing keys in files', () => {
     assert.notEqual((await keys.sign(DATA)).kid, kid);
   });
 
-  it('one rotation that another process made is taken within a second', async () => {
+  it('a rotation by another process is used within a second', async () => {
     await using at = await setup();
     const [one, two] = [at.open(), at.open()];
     await one.sign(DATA);
@@ -180,7 +180,7 @@ describe('a key file that cannot be trusted', () => {
     });
   }
 
-  it('a directory that others can look into is refused, naming it', async () => {
+  it('a directory that other users can list is refused by its name', async () => {
     await using at = await setup();
     await mkdir(at.directory, { mode: 0o755 });
     await assert.rejects(at.open().open(), failsAs('invalid_config', /signing-keys: .*0700/));
@@ -203,7 +203,7 @@ describe('a key file that cannot be trusted', () => {
     'too large': Buffer.alloc(100_000, 'A'),
   };
   for (const [title, content] of Object.entries(corrupt)) {
-    it(`${title}: the error names the file and shows nothing of it`, async () => {
+    it(`${title}: the error names the file and contains none of its content`, async () => {
       await using at = await setup();
       await at.open().sign(DATA);
       const path = await at.newest();

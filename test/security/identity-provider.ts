@@ -16,7 +16,7 @@ export async function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey
   return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } };
 }
 
-/** An identity provider on loopback: serves a key set, counts its readers, can be broken. */
+/** An identity provider on loopback: serves a key set, counts its reads, and can be made to fail. */
 export class IdentityProvider implements AsyncDisposable {
   readonly #server: Server;
   keys: SigningKey[] = [];

@@ -22,7 +22,7 @@ const identity = (
 };
 
 describe('identity of a token', () => {
-  it('the mark of its realm makes a service account, in svc-system without a header', () => {
+  it('the claim that marks service accounts in a realm makes the caller one, in svc-system without a header', () => {
     const found = identity('system', { azp: 'ci', svc_role: 'svc:service' });
     assert.deepEqual([found.kind, found.tenant, found.tier], ['service_account', 'svc-system', 'free']);
   });
@@ -54,12 +54,12 @@ describe('identity of a token', () => {
     assert.equal(identity('tenant', {}, 'victim').tenant, 'acme');
   });
 
-  it('a service account keeps the roles beside its mark, and no others', () => {
+  it('a service account has the roles beside the one that marks it, and no others', () => {
     const reader = identity('system', { svc_role: ['svc:service', 'svc:readonly'] });
     assert.deepEqual([reader.kind, reader.roles], ['service_account', ['svc:readonly']]);
   });
 
-  it('a mark of the system realm means nothing in others', () => {
+  it('the claim that marks service accounts of the system realm has no effect in other realms', () => {
     assert.equal(identity('consumer', { svc_role: 'svc:service' }, 'acme').kind, 'consumer');
     assert.equal(identity('tenant', { svc_role: 'svc:service' }, 'victim').kind, 'tenant_user');
   });
@@ -99,7 +99,7 @@ describe('identity of a token', () => {
       return identityOf({ sub: 'carl', ...claims }, found, CLAIM_NAMES, undefined, among.get(found.issuerUrl));
     };
 
-    it('is one person in each: neither tenant nor subject is shared', () => {
+    it('is another user in each: neither tenant nor subject is shared', () => {
       const [first, second] = [ofRealm('people'), ofRealm('others')];
       assert.deepEqual([first.subject, first.tenant], ['carl', 'u-carl']);
       assert.equal(second.subject, 'others/carl');

@@ -72,7 +72,7 @@ describe('GET /.well-known/jwks.json', () => {
     assert.equal(payload.sub, 'node-1');
   });
 
-  it('stands in the API description of a node that has node tokens', async () => {
+  it('is in the API description of a node that has node tokens', async () => {
     await using at = await fleet();
     await using rest = await serve(at.controller().tokens);
     const description = Description.parse(await (await fetch(`${rest.base}/v1/openapi.json`)).json());
@@ -82,7 +82,7 @@ describe('GET /.well-known/jwks.json', () => {
     assert.deepEqual(Object.keys(operation.responses), ['200', '400', '408', '431', '500', '503']);
   });
 
-  it('is not there on a node without node tokens', async () => {
+  it('does not exist on a node without node tokens', async () => {
     await using rest = await serve();
     assert.equal((await fetch(rest.jwksUri)).status, 404);
   });

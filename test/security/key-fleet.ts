@@ -26,7 +26,7 @@ export function nodePair(): {
   return { privateKey, publicKey, publicKeyPem: String(publicKey.export({ type: 'spki', format: 'pem' })) };
 }
 
-/** A private directory that is gone at the end. */
+/** A private directory that is removed at the end. */
 export async function privateDirectory() {
   const path = await mkdtemp(join(tmpdir(), 'svc-node-keys-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -71,7 +71,7 @@ export class WatchedDocuments implements Documents {
   }
 }
 
-/** A fleet on one SQLite file; each controller has keys of its own and looks at the documents for itself. */
+/** A fleet on one SQLite file; each controller has keys of its own and reads the documents itself. */
 export async function fleet() {
   const directory = await privateDirectory();
   const sqlite = new SqliteDocuments({ directory: directory.path });
@@ -88,7 +88,7 @@ export async function fleet() {
     const tokens = createNodeTokens({ keys, published, clock: ownClock });
     return { keys, tokens, documents, published, keysDirectory };
   };
-  // A look waits for its cool-down on a timer that holds no process; in a server a socket does.
+  // The timer of the cool-down does not keep a process running; in a server a socket does.
   const alive = setInterval(() => {}, 1_000);
   return {
     clock,
@@ -102,7 +102,7 @@ export async function fleet() {
   };
 }
 
-/** The private key of the newest file, as a thief would have it. */
+/** The private key of the newest file, as an attacker would have it. */
 export async function newestPrivateKey(directory: string): Promise<KeyObject> {
   const newest = (await readdir(directory)).sort().at(-1);
   assert.ok(newest !== undefined);

@@ -11,7 +11,7 @@ import { failsAs, nodePair, privateDirectory } from './key-fleet.ts';
 const run = promisify(execFile);
 
 describe("a node's own key", () => {
-  it('is made at first use, mode 0600, and the same ever after', async () => {
+  it('is made at first use with mode 0600, and does not change', async () => {
     await using directory = await privateDirectory();
     const path = join(directory.path, 'deep', 'node-key.pem');
     const made = await loadOrMakeNodeKey(path);
@@ -34,7 +34,7 @@ describe("a node's own key", () => {
     assert.deepEqual((await readdir(directory.path)).sort(), ['node-key.pem', 'other.pem'], 'no drafts are left');
   });
 
-  it('that others can read, or that is none, is refused naming the file', async () => {
+  it('in a file that other users can read, or that holds no key, is refused by the name of the file', async () => {
     await using directory = await privateDirectory();
     const path = join(directory.path, 'node-key.pem');
     await loadOrMakeNodeKey(path);

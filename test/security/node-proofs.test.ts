@@ -40,7 +40,7 @@ async function setup() {
 }
 
 describe('a proof of a call between nodes', () => {
-  it('is good for the call it was made for, once', async () => {
+  it('is valid for the call it was made for, once', async () => {
     await using at = await setup();
     const [guard, worker] = [await at.receiver(), at.sender('w')];
     const proof = await at.prove(guard, worker);
@@ -97,11 +97,11 @@ describe('a proof of a call between nodes', () => {
     await assert.rejects(guard.check(worker.identity, CALL, late), because('proof_time'));
   });
 
-  it('of another key, or what is no proof at all, is refused', async () => {
+  it('of another key, or a text that is no proof, is refused', async () => {
     await using at = await setup();
     const [guard, worker, thief] = [await at.receiver(), at.sender('w'), at.sender('w')];
     const proof = await at.prove(guard, worker);
-    // The same words, signed by the right key, as something else.
+    // The same claims, signed by the right key, as a token of another type.
     const [, claims = ''] = proof.split('.');
     const other = await new CompactSign(Buffer.from(claims, 'base64url'))
       .setProtectedHeader({ alg: 'EdDSA', typ: 'JWT' })

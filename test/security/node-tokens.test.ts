@@ -35,7 +35,7 @@ async function forge() {
 }
 
 describe('a node token', () => {
-  it('says who the node is, which key it has and when that ends', async () => {
+  it('names the node, its key and the end of its validity', async () => {
     await using at = await fleet();
     const { tokens } = at.controller();
     const { token, expiresAt } = await tokens.issue(node);
@@ -108,7 +108,7 @@ describe('a bad node token is refused', () => {
     });
   }
 
-  it('unsigned (alg none), whatever stands where the signature does', async () => {
+  it('unsigned (alg none), whatever the text in place of the signature', async () => {
     await using at = await forge();
     const input = `${part({ ...at.header, alg: 'none' })}.${part(at.claims())}`;
     for (const token of [`${input}.`, `${input}.AAAA`]) {
@@ -170,7 +170,7 @@ describe('a bad node token is refused', () => {
         fc.pre(old !== '.');
         const changed = alphabet[(alphabet.indexOf(old) + by) % 64];
         const token = at.token.slice(0, index) + changed + at.token.slice(index + 1);
-        // A kid of no one waits for a look at the documents; it has a test of its own.
+        // An unknown kid waits for a read of the documents, which has a test of its own.
         fc.pre(token.split('.')[0] === at.token.split('.')[0]);
         await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated'));
       }),
@@ -278,7 +278,7 @@ describe('unknown keys', () => {
       const kid = randomBytes(32).toString('base64url');
       const rubbish = jwt({ ...at.header, kid }, at.claims(), stranger.privateKey);
       answers.push(assert.rejects(at.tokens.verify(rubbish), failsAs('unauthenticated', INVALID)));
-      // Long enough for a look of its own, if it got one.
+      // Long enough for a read of its own, if it caused one.
       for (let turn = 0; turn < 50; turn += 1) await nextTurn();
     }
     await Promise.all(answers);
@@ -320,7 +320,7 @@ describe('unknown keys', () => {
     const now = at.clock.now();
     const n = stranger.publicKey.export({ format: 'jwk' }).n;
     const kid = decodeProtectedHeader(token).kid;
-    // A stranger's key that claims the kid of a controller's.
+    // An attacker's key with the kid of a controller's key.
     const jwk = { kty: 'RSA', n, e: 'AQAB', kid, alg: 'RS256', use: 'sig' };
     for (const [id, value] of [
       ['planted', jwk],

@@ -15,7 +15,7 @@ const user = (more: Partial<Principal> = {}): Principal => ({
   ...{ kind: 'tenant_user', subject: 'ada', tenant: 'acme', tier: 'free' },
   ...more,
 });
-/** `minute 3, hour 5`: the bounds as text, with the bucket when it is another than what was asked. */
+/** `minute 3, hour 5`: the bounds as text, with the name of the bucket when it differs from the one asked for. */
 const shown = (settings: unknown, principal: Principal, what: Limited): string => {
   const bucket = rateBucket(NodeRateLimits.parse(settings), principal, what);
   if (bucket === null) return 'none';
@@ -89,7 +89,7 @@ describe('settings', () => {
     );
   });
 
-  test('null takes a bound away, 0 forbids', () => {
+  test('null removes a bound, 0 forbids', () => {
     const settings = {
       tenants: { acme: { agent_executions: { minute: null, hour: null, day: null, week: null, month: 0 } } },
       users: { free: { agent_executions: { month: null } } },
@@ -110,7 +110,7 @@ describe('settings', () => {
     assert.equal(shown(settings, user(), 'tool:fsx.read'), 'tool:*: minute 1');
   });
 
-  test('names of objects are no settings', () => {
+  test('names of JavaScript’s own properties are no settings', () => {
     for (const subject of ['constructor', '__proto__', 'toString'])
       assert.equal(shown({}, user({ kind: 'operator', subject, tenant: subject }), 'tool:constructor'), 'none');
   });

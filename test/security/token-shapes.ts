@@ -12,7 +12,7 @@ const clients = (...ids: string[]): ServiceAccounts['mark'] => ({ clients: ids }
 const claim = (name: string, value: string): ServiceAccounts['mark'] => ({ claim: { name, value } });
 
 const UUID = 'f1e8c1b0-24a4-4c8e-8a3c-1f1b0c4d2e3f';
-/** Keycloak: `azp` in every token; `sid` where someone logged in; lightweight ones leave out all that names a person. */
+/** Keycloak: `azp` in every token; `sid` where someone logged in; lightweight ones omit all that names a person. */
 const keycloakLogin = {
   sub: UUID,
   azp: 'console',

@@ -108,7 +108,7 @@ describe('signing keys in a transit engine', () => {
     await keys.close();
   });
 
-  it('rotate by age; where the policy refuses that the last version goes on, and it is said', async () => {
+  it('rotate by age; where the policy refuses that, the last version stays in use, with a warning', async () => {
     await using at = await setup();
     const keys = at.open();
     const first = await keys.sign(DATA);
@@ -139,7 +139,7 @@ describe('signing keys in a transit engine', () => {
   });
 });
 
-describe('a key service that does not do as it should', () => {
+describe('a key service that fails', () => {
   it('an expired token of the AppRole causes one login, however many calls notice it', async () => {
     await using at = await setup('approle');
     const keys = at.open();
@@ -162,7 +162,7 @@ describe('a key service that does not do as it should', () => {
     await keys.close();
   });
 
-  it('one lost connection is tried once more, two are unavailable', async () => {
+  it('a call is repeated after one lost connection, and unavailable after two', async () => {
     await using at = await setup();
     const keys = at.open();
     await keys.sign(DATA);
@@ -244,7 +244,7 @@ describe('a key service that does not do as it should', () => {
     await keys.close();
   });
 
-  it('that is not there is unavailable', async () => {
+  it('that cannot be reached is unavailable', async () => {
     await using at = await setup();
     const keys = at.open({ address: 'http://127.0.0.1:1' });
     failsAs('unavailable', /does not answer \(ECONNREFUSED\)/)(await failureOf(keys.sign(DATA), at.server.secrets));

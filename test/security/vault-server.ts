@@ -78,7 +78,7 @@ export class VaultServer implements AsyncDisposable {
   readonly fixedToken = `hvs.fixed-${randomBytes(16).toString('hex')}`;
   mount = 'transit';
   namespace: string | undefined;
-  /** Tokens that are let in. */
+  /** Tokens that are accepted. */
   tokens = new Set<string>([this.fixedToken]);
   keyType = 'rsa-2048';
   logins = 0;

@@ -76,7 +76,7 @@ describe('a call of a tool', () => {
     await assert.rejects(down.call('fs.list', {}), { code: 'unavailable' });
   });
 
-  test('that breaks off in the middle is retried only where it may be repeated', async () => {
+  test('that is cut off while it runs is retried only where it may be repeated', async () => {
     const broken = async (): Promise<never> => Promise.reject(new SvcError('unavailable', 'the store is down'));
     const tools = [defineTool(fsRead, broken), defineTool(fsDelete, broken)];
     await using breaking = await toolsUnderTest({ effect: { tools } });
@@ -86,7 +86,7 @@ describe('a call of a tool', () => {
     assert.match(error?.message ?? '', /may have been executed/);
   });
 
-  test('that a store kept from beginning is tried again, also where it may not be repeated', async () => {
+  test('that could not begin because a store was down is tried again, also where it may not be repeated', async () => {
     const away = new SvcError('unavailable', 'the store did not answer', { store: 'documents' });
     const looking = async (): Promise<never> => beforeActing(Promise.reject(away));
     const acting = async (): Promise<never> => Promise.reject(away);
@@ -102,7 +102,7 @@ describe('a call of a tool', () => {
     await assert.rejects(bench.call('fs.list', {}, { signal: AbortSignal.abort(reason) }), reason);
   });
 
-  test('answers at most what it may, and a large answer is kept whole aside', async () => {
+  test('answers at most its limit, and the whole of a large answer is stored separately', async () => {
     const content = 'é'.repeat(STORED_ABOVE_BYTES);
     await bench.text('fs.write', { path: 'large', content });
     const { error } = await bench.call('fs.read', { path: 'large' }, { limits: { max_response_bytes: 1_000 } });
@@ -157,7 +157,7 @@ describe('cmd.run', () => {
     assert.equal(loud.error?.code, 'OutputSizeLimitExceeded');
   });
 
-  test('that is not there, or not for this caller, says so', async () => {
+  test('that does not exist, or that this caller may not run, ends with an error that says so', async () => {
     assert.equal((await bench.call('cmd.run', { command: 'no-such-program-here' })).error?.code, 'CommandNotFound');
     const { error } = await bench.call('cmd.run', { command: 'ls' }, { subject: { execution_id: null } });
     assert.deepEqual([error?.code, error?.class], ['ToolNotAllowed', 'policy']);

@@ -45,7 +45,7 @@ describe('edits', () => {
     );
   });
 
-  test('there and back again is the same text', () => {
+  test('an edit and its reverse give the original text', () => {
     fc.assert(
       fc.property(letters, letters, letters, (before, after, other) => {
         const edit = { target_content: '<here>', replacement_content: `[${other}]` };

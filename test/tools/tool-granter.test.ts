@@ -131,7 +131,7 @@ describe('a caller without an execution', () => {
 describe('judges', () => {
   test('the compiled-in defaults are those of the specification for each name and alias', () => {
     for (const [name, { skipJudge }] of TOOL_CONTRACTS) {
-      // The one tool the list of the specification leaves out: a judge looks.
+      // The list of the specification does not have this tool: its calls are judged.
       assert.equal(skipJudge, name === 'svc.execute' ? false : SKIP_JUDGE.get(name), name);
     }
     assert.equal(SKIP_JUDGE.size, 63);

@@ -170,7 +170,7 @@ describe('a run that a worker outside of the fleet does', () => {
     assert.deepEqual(driven.names, ['execution_started', 'iteration_started']);
   });
 
-  test('a cancel ends it, and what the worker says later changes nothing', () => {
+  test('a cancel ends it, and later events of the worker change nothing', () => {
     const driven = Forwarded.begin();
     driven.says('w1', started, begins(1));
     const effect = driven.effectId;

@@ -438,7 +438,7 @@ test('the workspace of the workflow replaces the agent’s own', () => {
   assert.deepEqual(subject.mounts, [{ ...mount, create: false }]);
 });
 
-test('a stored result is by reference, and a conversation over its bound leaves the oldest results out', () => {
+test('a stored result is sent by reference, and a conversation over its bound drops the oldest results', () => {
   const driven = ToolingExecution.begun();
   driven.says('', [read()]);
   driven.ends(outcomeOf('the beginning', { stored: { ref: 'f'.repeat(64), bytes: 99_999 } }));

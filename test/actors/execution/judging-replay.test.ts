@@ -49,7 +49,7 @@ const lastAsked = (driven: JudgedExecution): string =>
 const answer = (driven: JudgedExecution, text: string) =>
   driven.result('ModelAnswered', { kind: 'done', value: { text } }, lastAsked(driven));
 
-/** Words of any panel so far, so that most are late, among all else that can come. */
+/** Messages of any panel so far, most of which are late, mixed with all other messages. */
 const MODEL_SAYS = ['{"score": 1}', '{"score": 1, "confidence": 1, "reasoning": "Good as it is."}'];
 const score = fc.constantFrom(0, 0.5, 0.7, 1);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -106,7 +106,7 @@ const LETTER: Readonly<Record<string, string>> = {
   ...{ iteration_failed: 'f', refinement_applied: 'r', execution_completed: 'C', execution_failed: 'F' },
 };
 
-test('for any order of messages one verdict counts once, and every judge that was asked is either heard or stopped', () => {
+test('for any order of messages one verdict counts once, and every judge that was asked either answers or is stopped', () => {
   fc.assert(
     fc.property(mailbox, ([agent, steps]) => {
       const driven = run([(one) => void one.start(agent), ...steps]);
@@ -115,7 +115,7 @@ test('for any order of messages one verdict counts once, and every judge that wa
       const asked = agent.spec.execution.validation.filter(({ type }) => /semantic$|multi_judge/.test(type)).length;
       assert.ok(driven.panels.length <= asked * driven.payloads('iteration_started').length);
       assert.equal(driven.timers.size, view.status === 'running' ? 2 : 0);
-      // A panel that was neither heard nor cancelled is the one that is waited for.
+      // The only panel that has neither answered nor been cancelled is the one that the execution waits for.
       const waited = view.status === 'running' ? view.current.judging?.by : undefined;
       const cancelled = new Set(driven.sent('Cancel').map(({ to }) => to.split('/').at(-1)));
       const counted = countedPanels(driven);
@@ -129,7 +129,7 @@ test('for any order of messages one verdict counts once, and every judge that wa
   );
 });
 
-/** Panels whose word changed something. A late word makes a turn without events, sends and effects. */
+/** Panels whose message changed something. A late message causes a turn without events, sends and effects. */
 function countedPanels(driven: JudgedExecution): ReadonlySet<string> {
   const counted = new Set<string>();
   let waited: string | null = null;

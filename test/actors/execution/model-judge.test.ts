@@ -69,7 +69,7 @@ for (const [fallback, outcome, status, what] of FALLBACKS) {
   });
 }
 
-test('a cancel stops the model that judges, and its late answer is nothing', () => {
+test('a cancel stops the model that judges, and its late answer is ignored', () => {
   const driven = answered();
   const judge = driven.effectId;
   assert.deepEqual(driven.send('Cancel', {}).cancelled, [judge]);

@@ -134,7 +134,7 @@ describe('a message in a phase that does not await it changes nothing, and an aw
           const taken = CARRY_NO_ID.includes(message) ? isAwaited : awaits.includes(id);
           const shown = `${message} with ${id} in ${places.join(' and ')}`;
           if (ASKED.includes(message)) assert.equal(turn.reply?.ok, taken || CREATES.includes(message), shown);
-          // The same question again finds the loop of the first.
+          // A repeated request finds the loop of the first one.
           if (message === 'Generate' && taken) continue;
           assert.equal(changed, taken, shown);
         }

@@ -91,7 +91,7 @@ test('after failures the prompt lists every attempt with all verdicts, newest fi
   assert.ok(prompt.indexOf('### Attempt 2') < prompt.indexOf('### Attempt 1'));
 });
 
-test('a template that speaks of previous_error gets it, and no section of its own', () => {
+test('a template that uses previous_error gets it, and no separate section', () => {
   const driven = new DrivenExecution();
   const task = { prompt_template: '{{input}}{{#if previous_error}}\nFix: {{previous_error}}{{/if}}' };
   driven.start(manifestOf({ task, execution: DIGITS }));

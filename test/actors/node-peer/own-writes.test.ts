@@ -11,7 +11,7 @@ import { beatOf, NOTHING, nodeKey, OPERATOR } from './controller.ts';
 
 const word = { node_id: 'w1', revision: 7, entry: null };
 
-/** A client whose answers the test writes: on a store with an outbox, a peer's own update of the fleet may be slow. */
+/** A client whose answers the test chooses: on a store with an outbox, a peer's own update of the fleet may be slow. */
 function scripted(answer: (to: Address, type: string) => Promise<Json>) {
   const asked: string[] = [];
   const peers = createNodePeerApi({

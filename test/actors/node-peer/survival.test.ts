@@ -89,7 +89,7 @@ test('a heartbeat whose answer is lost on its way still brings its commands, onc
   }
 });
 
-test('4,000 unknown nodes attest at once: each correct answer counts, no wrong one, and nothing of them stays', async (t) => {
+test('4,000 unknown nodes attest at once: each correct answer is accepted, no wrong one is, and no data of them stays', async (t) => {
   const dataDir = await directory(t);
   const { peers, stores, runtime, stop } = await startController(dataDir, { challengeTtlMs: 15_000 });
   try {
@@ -109,7 +109,7 @@ test('4,000 unknown nodes attest at once: each correct answer counts, no wrong o
 
 type Outcome = 'proven' | 'refused' | 'left open';
 
-/** Of four strangers two answer rightly, one with another's key, one not at all. */
+/** Of four unknown nodes two answer correctly, one with another node's key, one not at all. */
 async function attestation(peers: NodePeerApi, n: number, keys: readonly NodeKey[]): Promise<Outcome> {
   const [own, other] = [keys[n % keys.length], keys[(n + 1) % keys.length]];
   assert.ok(own !== undefined && other !== undefined);

@@ -166,7 +166,8 @@ const histories: readonly (readonly [readonly string[], NodePeerStatus])[] = [
   [['drain', 'miss', 'ACTIVE'], 'DRAINING'],
   [['miss', 'drain'], 'UNHEALTHY'],
   [['miss', 'drain', 'ACTIVE'], 'DRAINING'],
-  // The node has not been told yet: the operator's word stands. Told, it is another life of the node.
+  // The command waits for the node's heartbeat, so DRAINING stays. Once it was delivered, a registration is a restarted
+  // node.
   [['drain', 'register'], 'DRAINING'],
   [['drain', 'ACTIVE', 'register'], 'ACTIVE'],
   [['drain', 'ACTIVE', 'register', 'ACTIVE'], 'ACTIVE'],

@@ -17,7 +17,7 @@ const { value: jsonText } = fc.letrec<{ value: string; object: string }>((tie) =
     .map((members) => `{${members.map(([name, text]) => `"${name}":${text}`).join(',')}}`),
 }));
 
-test('the input of a workflow is the content without members that pose as prototypes, at every depth', () => {
+test('the input of a workflow is the content without members that are named like prototypes, at every depth', () => {
   fc.assert(
     fc.property(jsonText, (text) => {
       const content = `{"in":${text}}`;

@@ -52,7 +52,7 @@ function settle(actor: ActorDriver, outcome: Json): DrivenTurn {
 const started = { kind: 'done', value: { workflow_id: 'w-1', name: 'deploy' } };
 const failed = (code: string) => ({ kind: 'failed', code, message: 'because' });
 
-/** A word of the router agent that was asked last. */
+/** A message of the router agent that was asked last. */
 function said(actor: ActorDriver, word: object, executionId?: string): DrivenTurn {
   const state = stateOf(actor);
   const own = state.status === 'classifying' ? state.router_execution_id : 'e-0';
@@ -153,7 +153,7 @@ describe('stimulus', () => {
     const cancel = { to: `execution/acme/${state.router_execution_id}`, type: 'Cancel' };
     const sends = (of: DrivenTurn) => of.sends.map(({ to, type }) => ({ to, type }));
     assert.deepEqual(sends(turn), [cancel]);
-    // Its start was under way: it says that it runs when no one waits any more.
+    // Its start was under way: its report arrives when the stimulus no longer waits.
     assert.deepEqual(sends(said(actor, { status: 'running' }, state.router_execution_id)), [cancel]);
     said(actor, { status: 'completed', output: answer(1) }, state.router_execution_id);
     assert.deepEqual(names(actor), ['StimulusReceived', 'ClassificationFailed']);

@@ -122,7 +122,7 @@ describe('a tool session', () => {
     const actor = session();
     const { effects } = actor.send('Invoke', asked('n:1', { tool: 'cmd.run' }));
     assert.equal(effects[0]?.request.mode, 'once');
-    // Only for what the effect says came before the tool acted.
+    // Retries are only for failures that the effect reports as before the action.
     assert.equal(effects[0]?.request.retry?.maxAttempts, 3);
     end(actor, effects[0], { kind: 'in_doubt' });
     const ended = bodies(actor).at(-1);
@@ -196,7 +196,7 @@ describe('a tool session', () => {
     assert.deepEqual(kinds(actor), ['closed']);
   });
 
-  test('opening a session again changes nothing; opening it for another key is a conflict', () => {
+  test('repeating an opening changes nothing; opening it for another key is a conflict', () => {
     const actor = session();
     assert.deepEqual(actor.send('Open', opening()).events, []);
     assert.equal(refusal(actor.send('Open', opening({ public_key: 'other' }))), 'conflict');

@@ -73,7 +73,7 @@ test('an attempt that succeeds ends the retries; without a backoff the next foll
   assert.equal(run.payloads('ContainerRunStarted').length, 2);
 });
 
-test('a container that cannot be started for good is not tried again', () => {
+test('a container that fails to start for a permanent reason is not tried again', () => {
   const run = begun({ ...CONTAINER, retry: { max_attempts: 3 } });
   run.fail('image_unavailable');
   assert.equal(errorCode(run), 'image_unavailable');

@@ -196,7 +196,7 @@ const LETTER: Readonly<Record<string, string>> = {
   WorkflowExecutionFailed: 'F',
   WorkflowExecutionCancelled: 'X',
 };
-/** What a stream may be at any moment; between entering and leaving a state is what it told of its work. */
+/** What a stream may be at any moment; between entering and leaving a state are the events of its work. */
 const GRAMMAR = /^(S(ew*x)*((ew*)?X?|F|C)?)?$/;
 
 test('any mailbox gives events in the order of the grammar, and nothing after the last', () => {

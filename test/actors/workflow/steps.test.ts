@@ -191,7 +191,7 @@ test('each step gets the record of its volume; a run that does not know it looks
   learning.exit(0, { workspace: known });
   assert.deepEqual(learning.effect.request.input.workspace, { volume_id: RUN_ID, implicit: true, known });
 
-  // A command that an older node ran tells nothing.
+  // A command that an older node ran does not report it.
   const old = new DrivenWorkflow();
   old.start(twice);
   old.exit(0);

@@ -43,7 +43,7 @@ test('a text that holds nothing but what changes keeps it', () => {
   assert.deepEqual([errorWords(''), errorWords(' \n')], [[], []]);
 });
 
-test('what is quoted is left out of an error and kept in a solution', () => {
+test('quoted texts are dropped from an error and kept in a solution', () => {
   assert.deepEqual(errorWords("install 'lodash'"), ['instal']);
   assert.deepEqual(solutionWords("install 'lodash'"), ['instal', 'lodash']);
 });

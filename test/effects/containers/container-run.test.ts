@@ -33,7 +33,7 @@ describe('container.run', NEEDS_PODMAN, () => {
     assert.equal((await setup.run({ ...sh('pwd'), workdir: '/some/where' })).stdout, '/some/where\n');
   });
 
-  test('the environment is that of the manifest and what image and engine add, nothing of the node', async () => {
+  test('the environment has the variables of the manifest, the image and the engine, and none of the node', async () => {
     process.env.SVC_TEST_LEAK = 'leaked';
     const { stdout } = await setup.run({ command: ['env'], env: { ONLY: 'this' } });
     delete process.env.SVC_TEST_LEAK;

@@ -62,7 +62,7 @@ describe('the engine goes away and comes back', NEEDS_PODMAN, () => {
     assert.match((await next).stdout, /1000\nlate\n$/);
   });
 
-  test('an engine that hangs is noticed', async () => {
+  test('a call to an engine that hangs ends with an error', async () => {
     const location = { socketPath: setup.podman.socketPath };
     const engine = new ContainerEngine({ location, clock: systemClock, patienceMs: 100, callTimeoutMs: 100 });
     setup.podman.freeze();

@@ -92,7 +92,7 @@ describe('a server in the sandbox of commands', { ...NEEDS_SANDBOX, timeout: 300
     );
   });
 
-  test('a sandboxed MCP server crashes, is limited and ends as one outside: nothing of it is left', async () => {
+  test('a sandboxed MCP server has the crash handling, limits and end of one outside, and leaves no process or file', async () => {
     const wild = ours('wild', { paths: [SERVERS], resource_limits: { memory_mb: 200 } });
     const setup = await mcpUnderTest([wild, ours('stubborn', { paths: [SERVERS] })], {}, sandbox);
     await setup.servers.tools();

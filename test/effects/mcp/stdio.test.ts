@@ -30,32 +30,32 @@ describe('a server that is a program', () => {
     await setup.servers.tools();
     const hang = setup.call('wild.hang', {}, { timeoutMs: 200 });
     await assert.rejects(hang, code('deadline_exceeded'));
-    await waitUntil('the server was told', async () =>
+    await waitUntil('the server received the cancel', async () =>
       (await setup.text('wild.echo', { text: 'a' })).endsWith('cancelled=1'),
     );
     assert.equal(setup.servers.status()[0]?.restarts, 0);
   });
 
-  test('the time-out of its settings bounds what a caller asks for', async () => {
+  test('the timeout of its settings is the upper bound of the timeout that a caller asks for', async () => {
     await using setup = await mcpUnderTest([wild({ tool_timeout_seconds: 1 })]);
     await setup.servers.tools();
     await assert.rejects(setup.call('wild.hang', {}, { timeoutMs: 60_000 }), code('deadline_exceeded'));
   });
 
-  test('a cancel reaches it, and the caller gets its own reason', async () => {
+  test('a cancel is sent to it, and the caller gets the reason of the cancel', async () => {
     await using setup = await mcpUnderTest([wild()]);
     await setup.servers.tools();
     const stop = new AbortController();
-    const reason = new Error('nobody wants it');
+    const reason = new Error('the caller has left');
     const hang = setup.call('wild.hang', {}, { signal: stop.signal });
     stop.abort(reason);
     await assert.rejects(hang, (error) => error === reason);
-    await waitUntil('the server was told', async () =>
+    await waitUntil('the server received the cancel', async () =>
       (await setup.text('wild.echo', { text: 'a' })).endsWith('cancelled=1'),
     );
   });
 
-  test('progress is passed on and extends no time-out', async () => {
+  test('progress is passed on and does not extend the timeout', async () => {
     await using setup = await mcpUnderTest([wild()]);
     await setup.servers.tools();
     const told: string[] = [];
@@ -80,7 +80,7 @@ describe('a server that is a program', () => {
     ['spam', /more than 500 messages/],
     ['memory', /more than 200 MiB of memory/],
   ] as const) {
-    test(`is ended when it sends or takes too much (${tool})`, async () => {
+    test(`is ended when it sends too much or uses too much memory (${tool})`, async () => {
       const limits = { messageBytes: 64 * 1024, messages: 500 };
       await using setup = await mcpUnderTest([wild({ resource_limits: { memory_mb: 200 } })], limits);
       await setup.servers.tools();
@@ -97,7 +97,7 @@ describe('a server that is a program', () => {
     assert.equal(await setup.text('wild.garbage'), 'after garbage');
   });
 
-  test('sees nothing of the node but PATH, HOME, LANG and its own settings, and its secrets leak nowhere', async () => {
+  test('gets only PATH, HOME, LANG and its own settings from the node, and its secrets are in no answer and no log', async () => {
     process.env.SVC_TEST_LEAK = 'of the node';
     await using setup = await mcpUnderTest([wild({ environment: { KEY: 'secret:KEY', PLAIN: 'plain-text' } })]);
     await setup.servers.tools();
@@ -147,7 +147,7 @@ describe('a server that is a program', () => {
     assert.notEqual(Number(await setup.text('wild.pid')), pid);
   });
 
-  test('that never answers is given up when its start takes too long, and stops with the node', async () => {
+  test('that does not answer within the time of a start offers no tool, and its status is an error', async () => {
     await using setup = await mcpUnderTest([ours('mute')], { startMs: 300 });
     assert.deepEqual(await setup.servers.tools(), []);
     assert.match(setup.servers.status()[0]?.error ?? '', /timed out/i);
@@ -156,7 +156,7 @@ describe('a server that is a program', () => {
     assert.equal(slow.servers.status()[0]?.status, 'starting');
   });
 
-  test('is gone after close, with all it started, also when it ignores TERM', async () => {
+  test('has ended after close, with all processes that it started, also when it ignores TERM', async () => {
     const setup = await mcpUnderTest([ours('stubborn'), wild()]);
     await setup.servers.tools();
     const [near, far] = (await setup.text('wild.child')).split(' ').map(Number);

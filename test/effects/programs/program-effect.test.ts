@@ -48,7 +48,7 @@ describe('program.run', { timeout: 300_000 }, () => {
     assert.match(stdout, /^TEXT=secret:x$/m);
     assert.match(stdout, /^HOST=env:HOME$/m);
     assert.match(stdout, /^in: $/m);
-    // 3 is the listing itself; a descriptor this process was started with is not the node's doing.
+    // 3 is the listing itself; descriptors that this process inherited do not come from the node.
     const descriptors = stdout.split('\n').at(-1)?.trim().split(' ') ?? [];
     const inherited = await readdir('/proc/self/fd');
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('program.run', { timeout: 300_000 }, () => {
     );
   });
 
-  test('it works in a private workspace that stays until it is removed', async () => {
+  test('a program works in a private workspace that is kept until it is removed', async () => {
     const path = await setup.script('#!/bin/sh\npwd; echo "$HOME"; echo kept > file; cat file; mktemp\n');
     const { stdout } = await setup.run({ path, execution_id: 'w1' });
     const workspace = join(setup.workspaces, 'acme', 'w1');
@@ -127,7 +127,7 @@ describe('program.run', { timeout: 300_000 }, () => {
     await assert.rejects(setup.run({ path }, { tenant: 'other' }), { code: 'forbidden' });
   });
 
-  test('a program that cannot start says why', async () => {
+  test('the error of a program that cannot start has the reason', async () => {
     const plain = join(setup.directory, 'plain');
     await writeFile(plain, '#!/bin/sh\n');
     const folder = join(setup.directory, 'folder');
@@ -151,7 +151,7 @@ describe('program.run', { timeout: 300_000 }, () => {
     await chmod(plain, 0o644);
   });
 
-  test('input that could leave its place is refused', () => {
+  test('input that could leave the directory or the environment of the program is refused', () => {
     const good = { path: 'p', args: [], env: {}, execution_id: 'e1', limits: { timeout_ms: 1 } };
     assert.ok(ProgramInput.safeParse(good).success);
     for (const bad of [

@@ -151,7 +151,7 @@ describe('an export', () => {
     ['without records', withRecords([]), 'truncated'],
     ['under another session', { ...good, session_id: 'session-2' }, 'wrong_session'],
     ['under another tenant', { ...good, tenant: 'other' }, 'wrong_session'],
-    ['that nobody opened', exportOf(rechain(good.records.slice(1).map(({ body }) => body)), node), 'not_opened'],
+    ['without an opening', exportOf(rechain(good.records.slice(1).map(({ body }) => body)), node), 'not_opened'],
     [
       'that was opened twice',
       exportOf(rechain([at(0).body, ...good.records.map(({ body }) => body)]), node),

@@ -230,7 +230,12 @@ const templates: readonly Planted[] = [
   key('an output of a panel outside of consensus', '{{first.score}}', {}, first(Panel)),
   key('a judge beyond the last', '{{first.agents.2.output}}', {}, first(Panel)),
   key('a step that does not exist', '{{first.output.test.stdout}}', {}, first(Runs)),
-  key('a result of a child nobody waits for', '{{first.result}}', {}, first({ ...Child, mode: 'fire_and_forget' })),
+  key(
+    'a result of a child without a waiting state',
+    '{{first.result}}',
+    {},
+    first({ ...Child, mode: 'fire_and_forget' }),
+  ),
   key(
     'a slip in a key of the blackboard',
     '{{blackboard.sumary}}',
@@ -251,7 +256,7 @@ const templates: readonly Planted[] = [
   plant('state_never_precedes', 'its own output, outside of a loop', 'spec.states.s.input', {
     s: agent({ input: '{{s.output}}' }),
   }),
-  plant('state_never_precedes', 'feedback of nobody', 'spec.states.s.input', {
+  plant('state_never_precedes', 'feedback that no state gives', 'spec.states.s.input', {
     s: agent({ input: '{{human.feedback}}' }),
   }),
   plant('state_never_precedes', 'feedback that no transition carries', 'spec.states.s.input', {
@@ -308,13 +313,13 @@ const fields: readonly Planted[] = [
   inState('too_few_judges', 'judges without weight', '.agents', panel({ agents: [{ agent: 'a', weight: 0 }] })),
   inState(
     'field_without_effect',
-    'a threshold nobody reads',
+    'a threshold that no condition reads',
     '.transitions[0].threshold',
     agent({ transitions: [to('end', { condition: 'on_success', threshold: 0.5 }), to('end')] }),
   ),
   inState(
     'field_without_effect',
-    'a result key of a child nobody waits for',
+    'a result key of a child without a waiting state',
     '.result_key',
     child({ mode: 'fire_and_forget', result_key: 'r' }),
   ),

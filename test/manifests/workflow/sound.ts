@@ -84,7 +84,7 @@ const leaving: readonly Sound[] = [
     ...Agent,
     transitions: [on('confidence_above', 'end', { threshold: 0.9 }), on('on_failure', 'end'), on('on_success', 's')],
   }),
-  alone('yes, no and nobody', {
+  alone('yes, no and no answer', {
     ...Human,
     transitions: [on('input_equals_yes', 'end'), on('input_equals_no', 's'), on('on_failure', 'end')],
   }),
@@ -126,7 +126,7 @@ const leaving: readonly Sound[] = [
     completion: 'best_effort',
     transitions: [on('on_success', 'end')],
   }),
-  alone('a child nobody waits for', {
+  alone('a child without a waiting state', {
     ...Child,
     mode: 'fire_and_forget',
     transitions: [on('on_success', 'end'), on('on_failure', 'end')],

@@ -57,7 +57,7 @@ actorStoreContract('an encrypted SqliteActorStore', async () => {
   };
 });
 
-test('a damaged reply is lost, and the one behind it is heard', async () => {
+test('a damaged reply is dropped, and the next one is received', async () => {
   const directory = await privateDirectory();
   const inner = new SqliteActorStore({ directory });
   let tell = (_messageId: string, _body: string): void => {};

@@ -16,15 +16,15 @@ const SPEC = { name: 'notes', unique: [], indexes: [] };
 const WAITS: MongoWaits = { selectionMs: 500, heartbeatMs: 500, queueMs: 500, socketMs: 1_000 };
 /** For a busy machine. */
 const SLACK_MS = 10_000;
-/** The driver looks at a server no more often than this. */
+/** The driver checks a server no more often than this. */
 const BETWEEN_LOOKS_MS = 500;
-/** A server that the driver will not look at by itself while a test runs. */
+/** With these settings the driver does not check the server by itself while a test runs. */
 const SELDOM: MongoWaits = { ...WAITS, heartbeatMs: 5_000 };
 
-/** What the driver would wait for ever shows against these. */
+/** Times so long that a wait of the driver without end is distinguished from a slow call. */
 const LONG: MongoWaits = { selectionMs: 5_000, heartbeatMs: 10_000, queueMs: 15_000, socketMs: 30_000 };
 
-/** The driver's sockets to a port, in the order of their making: the first one looks at the server. */
+/** The driver's sockets to a port, in the order of their making: the first one checks the server. */
 function socketsTo(port: number, context: TestContext): () => Socket[] {
   const made: Socket[] = [];
   const created = channel('net.client.socket');
@@ -38,7 +38,7 @@ function socketsTo(port: number, context: TestContext): () => Socket[] {
   return () => made.filter((socket) => !socket.destroyed && socket.remotePort === port);
 }
 
-/** Sockets of which Node tells no one, as with TLS: they close without a word to a driver that waits for `drain`. */
+/** Suppresses the `drain` event, as with TLS: a driver that waits for it is not notified when the socket closes. */
 function silence(sockets: readonly Socket[], context: TestContext): void {
   for (const socket of sockets) {
     const emit = socket.emit.bind(socket);
@@ -47,8 +47,8 @@ function silence(sockets: readonly Socket[], context: TestContext): void {
 }
 
 /*
- * Connections end here as they do when a server or a way to it goes down: all at once, and the driver hears of it one
- * by one. In between it takes a connection that is closed already for one that can be written to.
+ * Connections end here as they do when a server or a way to it goes down: all at once, and the driver is notified of
+ * each separately. Until then it may write to a connection that is closed already.
  */
 describe('connections to MongoDB that end under the driver', { skip, timeout: 300_000 }, () => {
   let setup: OwnMongo;

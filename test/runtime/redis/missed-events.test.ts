@@ -47,7 +47,7 @@ it('a follower is notified when Redis is back, for events that came while its co
     woken += 1;
     if (news !== undefined) heard += 1;
   });
-  await waitUntil('the follower hears of an event', async () => {
+  await waitUntil('the follower receives an event', async () => {
     await emit();
     return heard > 0;
   });

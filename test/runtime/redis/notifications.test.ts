@@ -11,7 +11,7 @@ import { redisMissing, startRedis } from '../../support/redis.ts';
 const to = addressOf('thing', 'tenant-a', 'one');
 const delivery = (body: string) => ({ id: randomUUID(), to, body });
 
-it('a published message that cannot be read is a warning, and later ones are heard', {
+it('a published message that cannot be read is a warning, and later ones are received', {
   skip: redisMissing() ?? false,
 }, async (test) => {
   const server = await startRedis();

@@ -22,7 +22,7 @@ export const PARTITIONS = 4;
 export const LARGE = 100 * 1_024;
 export const RETRY = { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 20 };
 
-/** What it heard, in order, and as much text as wished. */
+/** The numbers it received, in order, and a text of the requested length. */
 export const heap = defineActor({
   kind: 'heap',
   version: 1,
@@ -58,7 +58,7 @@ export const heap = defineActor({
       turn.reply(null);
       return { ...state, steps };
     },
-    /** Heard as 100 when all its steps are done. */
+    /** Received as 100 when all its steps are done. */
     Worked: (state, _, turn) => {
       if (state.steps === 0) return { ...state, heard: [...state.heard, 100] };
       turn.effect({ kind: 'test.gated', mode: 'repeatable', ahead: true, input: { chars: 0 }, replyAs: 'Worked' });

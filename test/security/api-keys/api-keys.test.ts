@@ -26,7 +26,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
     });
     after(() => stop());
 
-    test('a key acts as its maker, with its rights, and is stored as a hash only', async () => {
+    test('a key acts as the user who created it, with the rights of that user, and is stored as a hash only', async () => {
       const { keys, stored, audited } = await node(documents);
       const owner = person({ subject: 'owner-1', roles: ['svc:readonly'], tier: 'business' });
       const made = await keys.create(owner, { name: 'ci', scopes: ['executions:read', 'executions:read'] });
@@ -80,7 +80,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(statuses.sort(), ['gone revoked', 'live active', 'short expired']);
     });
 
-    test('1,000 random keys are no keys, and are not remembered', async () => {
+    test('1,000 random keys are refused', async () => {
       const { keys } = await node(documents);
       for (let round = 0; round < 10; round += 1) {
         const texts = Array.from({ length: 100 }, () => makeKeyText());
@@ -110,7 +110,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.deepEqual(other.audited, []);
     });
 
-    test('uses under way never bring a revoked key back', async () => {
+    test('a use that is under way does not restore a revoked key', async () => {
       const { keys, clock, warned } = await node(documents);
       const owner = person({ subject: 'owner-4' });
       for (let round = 0; round < 20; round += 1) {
@@ -163,7 +163,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       assert.equal((await keys.revoke(admin(), made.id.toUpperCase())).revoked_by, 'admin-alpha');
     });
 
-    test('a key makes keys only when it may, none with more than it has, and they end with it', async () => {
+    test('a key creates keys only with the scope for it, none with wider scopes than its own, and they end with it', async () => {
       const { keys, clock } = await node(documents);
       const owner = person({ subject: 'owner-7' });
       const plain = await keys.create(owner, { name: 'plain', scopes: ['*'] });
@@ -213,7 +213,7 @@ for (const { name, skip, open } of DOCUMENT_STORES) {
       await keys.create(owner, { name: 'one more' });
     });
 
-    test('keys that have been dead for 90 days are swept away', async () => {
+    test('keys that were revoked or expired 90 days ago are deleted', async () => {
       const { keys, clock, stored } = await node(documents);
       const owner = person({ subject: 'owner-9' });
       const old = await keys.create(owner, { name: 'old', expiresInSeconds: 60 });

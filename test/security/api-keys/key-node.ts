@@ -12,7 +12,7 @@ export const person = (more: Partial<Identity> = {}): Identity => ({
 export const admin = (tenant = 'alpha'): Identity =>
   person({ subject: `admin-${tenant}`, tenant, roles: ['svc:admin'] });
 
-/** Keys of one node; `audited` and `warned` are all that it says of them. */
+/** Keys of one node; `audited` and `warned` have its audit entries and its warnings. */
 export async function node(documents: Documents, clock = new ManualClock()) {
   const audited: Readonly<Record<string, string>>[] = [];
   const warned: string[] = [];

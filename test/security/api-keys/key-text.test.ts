@@ -37,7 +37,7 @@ describe('the text of an API key', () => {
 });
 
 describe('scopes', () => {
-  test('a scope holds itself, its area or everything, but never the making of keys by *', () => {
+  test('a scope includes itself, AREA:* all scopes of its area, and * all scopes but keys:write', () => {
     assert.ok(holds(['executions:read'], 'executions:read'));
     assert.ok(!holds(['executions:read'], 'executions:write'));
     assert.ok(holds(['agents:*'], 'agents:write'));

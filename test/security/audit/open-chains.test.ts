@@ -32,7 +32,7 @@ async function blocksOf(store: AuditStore): Promise<Map<string, Block[]>> {
 }
 
 describe('chains of tenants that have no entries', () => {
-  it('are put away, and go on where they ended when the tenant comes back', async () => {
+  it('are closed, and continue where they ended with the next entry of the tenant', async () => {
     await using store = await auditStore();
     const clock = new HandClock();
     const { audit } = auditOf(store.blocks, { clock });
@@ -50,7 +50,7 @@ describe('chains of tenants that have no entries', () => {
     assert.deepEqual(sequenceFaults(await recordsOf(store, 'acme')), []);
   });
 
-  it('are opened again by an entry that comes while they are put away', async () => {
+  it('are opened again by an entry that comes while they are being closed', async () => {
     await using store = await auditStore();
     const clock = new HandClock();
     let isStated = false;

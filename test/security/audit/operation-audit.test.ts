@@ -75,7 +75,7 @@ describe('the audit of operations', () => {
     assert.ok(warned.length > 0);
   });
 
-  it('two processes with one node id write one chain, and say so', async () => {
+  it('two processes with one node id write one chain and log a warning', async () => {
     await using store = await auditStore();
     const [one, other] = [auditOf(store.blocks), auditOf(store.blocks)];
     for (let index = 0; index < 10; index += 1)
@@ -154,7 +154,7 @@ describe('repeated denials', () => {
     assert.deepEqual([others?.operation, others?.count, others?.address], ['others', 4_900, null]);
   });
 
-  it('what happens in volumes beside calls is counted by its own rule: a busy run fills no chain and hides no denial', async () => {
+  it('file operations in volumes have a limit of their own: a busy run fills no chain and hides no denial', async () => {
     await using store = await auditStore();
     const clock = new HandClock();
     const { audit } = auditOf(store.blocks, { clock });

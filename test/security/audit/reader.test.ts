@@ -84,7 +84,7 @@ describe('the list of the audit', () => {
     );
   });
 
-  it('goes on behind the page before, whatever was written since', async () => {
+  it('continues after the page before, whatever was written since', async () => {
     await using store = await auditStore();
     await fill(store.blocks);
     const all = await pagesOf(store.blocks, {}, 1_000);

@@ -104,7 +104,7 @@ describe('sinks of the audit, over real files and sockets', () => {
     assert.ok(got.every((message) => message.startsWith('<110>1 ')));
   });
 
-  it('an HTTP receiver gets JSON lines with the token, and again what it did not take', async () => {
+  it('an HTTP receiver gets JSON lines with the token, and gets lines again that it did not accept', async () => {
     const bodies: string[] = [];
     const seen: unknown[] = [];
     let calls = 0;
@@ -157,7 +157,7 @@ describe('sinks of the audit, over real files and sockets', () => {
     await once(first, 'close');
     got = [];
     await using _again = await start(port);
-    // TCP acknowledges to the system only: what was on its way when the receiver died is lost.
+    // TCP acknowledges to the operating system only: messages that were under way when the receiver died are lost.
     await waitUntil('later messages', () => {
       queue.add('acme', records.slice(10, 11));
       return framesOf(Buffer.concat(got)).length > 0;
@@ -190,7 +190,7 @@ describe('a sink that is down', () => {
     assert.match(warned.join('\n'), /\d+ entr(y|ies) did not reach the audit sink/);
   });
 
-  it('with fail_closed operations are refused while it has no room', async () => {
+  it('with fail_closed operations are refused while its buffer is full', async () => {
     await using store = await auditStore();
     let takes = true;
     const { audit } = auditOf(store.blocks, { failClosed: true, sinkTakes: () => takes });
@@ -200,7 +200,7 @@ describe('a sink that is down', () => {
   });
 });
 
-/** The messages of a stream of `LENGTH MESSAGE`, as far as they are whole. */
+/** The complete messages of a stream of `LENGTH MESSAGE`. */
 function framesOf(bytes: Buffer): string[] {
   const messages: string[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -56,7 +56,7 @@ async function nodeOf(store: AuditStore, node: string, clock: HandClock): Promis
   });
   const warn = (message: string): void => void warned.push(message);
   const retention = new AuditRetention({ days: 30, blocks: store.blocks, chains, checkpoints, signing, clock, warn });
-  // Swept by hand: months pass in these tests.
+  // The tests run the sweep themselves, since months pass in them.
   retention.close();
   const statements = new Statements({
     ...{ node, chains, blocks: store.blocks, signing, clock, isFleet: true },
@@ -132,7 +132,7 @@ describe('statements of nodes about each other', () => {
     assert.deepEqual([...a.warned, ...b.warned], []);
   });
 
-  it('show a tail that was cut from the store with the own statement', async () => {
+  it('show a tail that was cut from the store together with the statement of its own node', async () => {
     await using store = await auditStore();
     const { b } = await fleet(store);
     await cutTail(store, 'node-a', 4);
@@ -140,7 +140,7 @@ describe('statements of nodes about each other', () => {
     assert.deepEqual(kindsOf(await b.verify()), ['node-a missing']);
   });
 
-  it('show a tail that was cut while the statements stay, and a living node leaves a gap behind a cut', async () => {
+  it('show a tail that was cut while the statements stay, and a running node leaves a gap after a cut', async () => {
     await using store = await auditStore();
     const { a, b } = await fleet(store);
     await cutTail(store, 'node-a', 4);
@@ -239,7 +239,7 @@ describe('retention of the audit', () => {
     assert.deepEqual(
       verdict.chains.map(({ node, records }) => [node, records]),
       [
-        // Behind each silence it is opened again, and before it, closed.
+        // The chain is closed before each pause and opened again after it.
         ['node-a', 7],
         ['node-b', 7],
       ],

@@ -146,7 +146,7 @@ describe('which context a caller has', () => {
   });
 });
 
-test('no configuration takes a built-in name, another one twice, or leaves open whose it is', () => {
+test('a context with a built-in name, a name that occurs twice, or a tenant that does not fit its name is refused', () => {
   const bad = [
     [{ name: 'svc-system-agent-runtime' }],
     [{ name: 'svc-system-mine' }],
@@ -159,7 +159,7 @@ test('no configuration takes a built-in name, another one twice, or leaves open 
   for (const given of bad) assert.ok(!SecurityContexts.safeParse(given).success, JSON.stringify(given));
 });
 
-test('globs stay in one name unless they are doubled, and cost no more than the path is long', () => {
+test('* matches within one path segment and ** over several, in time linear in the length of the path', () => {
   const rows: readonly [string, string, boolean][] = [
     ['/x/**', '/x', true],
     ['/x/**', '/x/a/b', true],

@@ -104,14 +104,14 @@ describe('whether a tool may be called at all', () => {
     assert.equal(read(['filesystem']), 'ToolNotAllowed', 'it is configured, and none of its tools is pinned');
   });
 
-  test('a pattern ends at its dot', () => {
+  test('fs.* matches tools of fs only, not of fsx', () => {
     const tools = [mcpTool('fsx', 'read', {}), mcpTool('fs', 'x', {})];
     const given = { tools, capabilities: [{ tool_pattern: 'fs.*' }] };
     assert.equal(verdict(decide(given, 'fsx.read', {})), 'ToolNotAllowed');
     assert.equal(verdict(decide(given, 'fs.x', {})), 'allowed');
   });
 
-  test('a tool that this node does not know has changed', () => {
+  test('a tool that this node does not know is denied as changed', () => {
     const tools = grant().tools.map((offer) => (offer.name === 'fs.read' ? { ...offer, name: 'fs.future' } : offer));
     assert.equal(verdict(decide({ tools }, 'fs.future', {})), 'ToolChanged');
   });
@@ -302,7 +302,7 @@ describe('domains', () => {
     }
   });
 
-  test('of a redirect the same is asked again', () => {
+  test('the target of a redirect is checked by the same rules', () => {
     const scope = grant({ network: { mode: 'deny', allowlist: ['example.com'], denylist: [] } });
     assert.equal(domainProblem(scope, 'web.fetch', 'a.example.com'), null);
     assert.match(domainProblem(scope, 'web.fetch', 'evil.org') ?? '', /evil\.org is not in the manifest/);

@@ -47,7 +47,7 @@ export const ECHO = mcpTool('demo', 'echo', {
   additionalProperties: false,
 });
 
-/** All built-in tools and one of an MCP server, under `*` and without a manifest, but for what is changed. */
+/** All built-in tools and one of an MCP server, under `*` and without a manifest; `changed` replaces parts of it. */
 export const grant = (
   changed: Omit<Partial<ToolGrant>, 'capabilities'> & { readonly capabilities?: readonly Partial<Capability>[] } = {},
 ): ToolGrant => ({

@@ -28,7 +28,7 @@ const opened = async (envelope: SealEnvelope) => {
   return outcome.call;
 };
 
-test('a good envelope says who calls what, over bytes as they came', async () => {
+test('a valid envelope names its caller and tool, and is verified over its bytes as received', async () => {
   const envelope = at.envelope(callOf('abc'));
   const call = await opened(envelope);
   assert.deepEqual(call.rpc, { id: 'abc', tool: 'fs.read', arguments: { path: 'a.txt' } });
@@ -94,7 +94,7 @@ describe('each fault has its refusal', () => {
   });
 });
 
-test('the edge of freshness counts, and so do fractions and +00:00', async () => {
+test('a time exactly at the limit of freshness is accepted, and so are fractions of a second and +00:00', async () => {
   for (const ms of [-30_000, 30_000, 0]) {
     const timestamp = new Date(at.clock.now() + ms).toISOString();
     await opened({ ...at.envelope(), timestamp });
@@ -168,7 +168,7 @@ test('a thousand envelopes with one changed character or bit are all refused', a
       return { ...good, [name]: text.slice(0, place) + String.fromCharCode(code) + text.slice(place + 1) };
     })
     .filter((changed) => texts.some((name) => changed[name] !== good[name]))
-    // A kid of no one waits for a look at the documents; node-tokens.test.ts has it.
+    // An unknown kid waits for a read of the documents; node-tokens.test.ts checks that.
     .filter(({ security_token }) => security_token.startsWith(good.security_token.split('.')[0] ?? ''));
   const refused = async (changed: SealEnvelope) => assert.equal((await at.envelopes.open(changed)).ok, false);
   await fc.assert(fc.asyncProperty(fc.oneof(bits, characters), refused), { numRuns: 1_000 });
@@ -178,7 +178,7 @@ test('a thousand envelopes with one changed character or bit are all refused', a
   }
 });
 
-test('a verified token is known again for thirty seconds and not past its end', async () => {
+test('a verified token is cached for thirty seconds, and not past its expiry', async () => {
   let looks = 0;
   const tokens = {
     verify: (token: string) => {

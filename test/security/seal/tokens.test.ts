@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => at[Symbol.asyncDispose]());
 
-test('a token says whose it is, for which session, with which key, and until when', async () => {
+test('a token names its execution, its session, its key and its expiry', async () => {
   const given = at.claims({ expiresAt: at.clock.now() + 10 * MINUTE_MS });
   const token = await at.agentTokens.issue(given);
   const claims = decodeJwt(token);

@@ -60,7 +60,7 @@ describe('secrets of tenants in files', () => {
     }
   });
 
-  test('files are 0600 in directories of 0700, and no draft stays', async () => {
+  test('files are 0600 in directories of 0700, and no temporary file stays', async () => {
     const { store, directory } = await setup();
     await store.put(operator, 'deep/er/key', 'hunter2', 'any');
     await store.put(operator, 'deep/er/key', 'hunter3', 'any');
@@ -73,7 +73,7 @@ describe('secrets of tenants in files', () => {
     assert.ok(!(await readFile(join(directory, 'deep/er/key@record'), 'utf8')).includes('hunter'));
   });
 
-  test('a draft of a killed process is removed with the next change, and a write in progress stays', async () => {
+  test('a temporary file of a killed process is removed with the next change, and that of a write in progress stays', async () => {
     const first = await setup();
     await first.store.put(admin('acme'), 'db/key', 'hunter2', 'any');
     await first.store.put(operator, 'other/key', 'hunter2', 'any');
@@ -90,7 +90,7 @@ describe('secrets of tenants in files', () => {
       await leave('tenants/acme/db', 'fresh', 1_000),
     ];
     const isThere = (file: string) => stat(file).then(Boolean, () => false);
-    // Where it is changed; and everywhere by the first change after a start.
+    // A change cleans up its own directory, and the first change after a start all directories.
     await first.store.put(admin('acme'), 'db/more', 'hunter3', 'any');
     assert.deepEqual(await Promise.all([dead, far, fresh].map(isThere)), [false, true, true]);
     const { directory, clock } = first;

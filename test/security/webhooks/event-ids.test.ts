@@ -15,7 +15,7 @@ interface Try {
   readonly digest: string;
 }
 
-/** A delivery that has come in, and is not verified yet. */
+/** A delivery that was received and is not verified yet. */
 async function received({ scheme, secret, body, seconds, digest }: Try) {
   const clock = { now: () => seconds * 1_000 };
   const webhooks = signedWebhooks({ SVC_WEBHOOK_SECRET_SHOP: secret }, [{ source: 'shop', scheme }], clock);

@@ -2,13 +2,13 @@ import { MANAGEMENT_ARGUMENTS } from './argument-table.ts';
 import { contractOf, inputOf, type Schema } from './published.ts';
 import type { Args } from './setting.ts';
 
-/** A call whose arguments break a rule, or just do not. */
+/** A call whose arguments break a rule, or are exactly at its limit. */
 export interface ArgumentRow {
   readonly tool: string;
   readonly argument: string;
   readonly rule: string;
   readonly args: Args;
-  /** Else it is taken; what the tool then says of what is not there is its own matter. */
+  /** False: the arguments are accepted. The row does not say what the tool then answers. */
   readonly isRefused: boolean;
 }
 
@@ -58,7 +58,7 @@ function brokenTexts({ type }: Schema): Value[] {
   return values.map((value) => ['a lone surrogate', value]);
 }
 
-/** Values at the edges of the schema, and its default said out loud. Null is absent. */
+/** Values at the limits of the schema, and its default given explicitly. Null is absent. */
 function atTheEdge(schema: Schema): Value[] {
   const { minimum, maximum, minLength, maxLength } = schema;
   const isPlain = schema.pattern === undefined && schema.enum === undefined && schema.format === undefined;
@@ -96,7 +96,7 @@ function rowsOf(tool: string): ArgumentRow[] {
       ...bad(wrongTypes(schema)),
       ...bad(outside(schema)),
       ...bad(brokenTexts(schema)),
-      // What no JSON Schema says.
+      // Rules that a JSON Schema cannot express.
       ...bad((wrong[argument] ?? []).map((value) => ['also wrong', value])),
       ...taken(atTheEdge(schema)),
     ];

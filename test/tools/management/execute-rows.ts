@@ -3,7 +3,7 @@ import { AGENT_AUTHOR_ID, WORKFLOW_AUTHOR_ID } from '../../../catalog/built-in/a
 import { noRun, type Row } from './row.ts';
 import type { Args, Setting } from './setting.ts';
 
-/** A pipeline whose model thinks until the test is over. */
+/** A pipeline whose model does not answer until the test ends. */
 async function running(at: Setting): Promise<string> {
   const started = await at.ok('svc.execute.intent', { intent: `sleepy ${at.name()}` });
   return String(started.pipeline_execution_id);

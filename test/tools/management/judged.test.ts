@@ -12,7 +12,7 @@ describe('svc.workflow.create', () => {
   });
   after(() => managed[Symbol.asyncDispose]());
 
-  test('reports what every judge said when one refuses, and registers nothing', async () => {
+  test('reports the answer of every judge when one refuses, and registers nothing', async () => {
     const name = at.name();
     await at.ok('svc.agent.create', { manifest_yaml: at.agentYaml('strict-judge') });
     const outcome = await managed.call('svc.workflow.create', {
@@ -28,7 +28,7 @@ describe('svc.workflow.create', () => {
     assert.equal(gone.error?.code, 'not_found');
   });
 
-  test('does not overwrite what was deployed while judges were at work', async () => {
+  test('does not overwrite a version that was deployed while judges were running', async () => {
     const name = at.name();
     const creates = Array.from({ length: 5 }, (_one, index) => {
       const manifest_yaml = at.workflowYaml(name, '1.0.0', { description: `number ${index}` });
@@ -47,7 +47,7 @@ describe('svc.workflow.create', () => {
     assert.match(String(manifest_yaml), new RegExp(`number ${winner}`));
   });
 
-  test('a judge that says no JSON gives no verdict, so nothing is registered', async () => {
+  test('a judge that does not answer in JSON gives no verdict, so nothing is registered', async () => {
     const name = at.name();
     const manifest = at.agentYaml('mute-judge').replace('{{input}}', 'say hello');
     await at.ok('svc.agent.create', { manifest_yaml: manifest });

@@ -26,7 +26,7 @@ describe('svc.system, svc.schema and svc.runtime', () => {
     assert.deepEqual([version, status], ['0', 'healthy']);
     assert.ok(Array.isArray(capabilities));
     for (const name of ['svc.system.config', 'svc.agent.delete', 'web.fetch']) assert.ok(capabilities.includes(name));
-    // It has no workspace and no place where commands run.
+    // It has no workspace, and commands cannot run for it.
     assert.ok(!capabilities.includes('fs.read') && !capabilities.includes('cmd.run'));
   });
 

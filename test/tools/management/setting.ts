@@ -73,7 +73,7 @@ export class Setting {
     return String(execution_id);
   }
 
-  /** The model thinks until the test is over. */
+  /** The model does not answer until the test ends. */
   runningTask = (): Promise<string> => this.task('sleepy');
 
   async endedTask(): Promise<string> {
@@ -97,7 +97,7 @@ export class Setting {
     return execution_id;
   }
 
-  /** An approval that is pending, and the run that waits for it. */
+  /** A pending approval, and the run that waits for it. */
   async approval(): Promise<{ readonly request_id: string; readonly execution_id: string }> {
     const execution_id = await this.waitingRun();
     const { waiting_for } = await this.ok('svc.workflow.executions.get', { execution_id });

@@ -274,7 +274,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: ({ workflows }) => assert.ok(listOf(workflows).length > 0),
   },
   {
-    ...{ tool: 'svc.workflow.list', what: "shows nobody another user's", by: 'user' },
+    ...{ tool: 'svc.workflow.list', what: 'shows a user no workflow of another user', by: 'user' },
     ...{ args: { scope: 'visible', user_id: 'olga' }, gives: ['not_found', /user not found/] },
   },
   {

@@ -27,7 +27,7 @@ const comparable = (events: readonly Record<string, unknown>[]): unknown =>
     return [event, Object.entries(fields).filter(([name]) => !/_id$|_at$/.test(name))];
   });
 
-describe('what a controller asks of a worker', { timeout: 300_000 }, () => {
+describe('requests of a controller to a worker', { timeout: 300_000 }, () => {
   let at: FleetNode;
   let client: PageClient;
   let controller: IndependentWorker;
@@ -184,7 +184,7 @@ describe('what a controller asks of a worker', { timeout: 300_000 }, () => {
     const push = async (config_yaml: string, hash = createHash('sha256').update(config_yaml).digest('hex')) =>
       (await controller.call('PushConfig', { config_yaml, config_hash: hash })).message;
 
-    test('a text whose hash fits and that is valid is taken over', async () => {
+    test('a valid configuration whose hash fits is applied', async () => {
       assert.deepEqual(await push('spec: {a: 1}'), { accepted: true });
       assert.deepEqual(at.applied, ['spec: {a: 1}']);
     });

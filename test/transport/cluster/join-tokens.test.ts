@@ -168,7 +168,7 @@ describe('join tokens', { timeout: 300_000 }, () => {
     assert.equal(items.find((one) => one.id === id)?.used_by.length, 0);
   });
 
-  test('what cannot be asked for is refused by its field', async () => {
+  test('an invalid request for a token is refused by its field', async () => {
     const wrong: readonly [NewJoinToken, RegExp][] = [
       [{ uses: 0 }, /: uses: expected/],
       [{ uses: 1.5 }, /: uses: expected/],

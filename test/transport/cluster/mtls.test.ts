@@ -67,7 +67,7 @@ describe('the cluster port with TLS', { timeout: 300_000 }, () => {
     ['that speaks no TLS', () => credentials.createInsecure()],
   ];
   for (const [what, secured] of strangers) {
-    test(`a client ${what} is not even asked for its request`, async () => {
+    test(`a client ${what} is refused before its request is read`, async () => {
       const client = new PageClient(at.address, secured());
       const { code } = await new IndependentWorker('outsider', client).attest();
       assert.equal(code, 'UNAVAILABLE');

@@ -11,8 +11,8 @@ import {
 import protobuf from 'protobufjs';
 
 /**
- * The messages of NodeClusterService, typed by hand from the specification (G16–G32)
- * and not taken from the product's .proto, as the author of a worker in another language would.
+ * The messages of NodeClusterService, written by hand from the specification (G16–G32) and not taken from the product's
+ * .proto, as the author of a worker in another language would.
  */
 const PAGE = `
 syntax = "proto3";

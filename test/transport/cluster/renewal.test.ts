@@ -21,7 +21,7 @@ import { PageClient } from './page.ts';
 /** The files are checked each 100 ms instead of each 5 s. */
 const quick = { ...systemClock, after: (ms: number, call: () => void) => systemClock.after(ms / 50, call) };
 
-describe('what nodes show one another is renewed while they talk', { timeout: 300_000 }, () => {
+describe('credentials of nodes are renewed while nodes call one another', { timeout: 300_000 }, () => {
   let directory = '';
   let first: Certificate;
   let second: Certificate;

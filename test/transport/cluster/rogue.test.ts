@@ -41,7 +41,7 @@ async function replayed(
   }
 }
 
-describe('a rogue worker that recorded what nodes said to one another', { timeout: 300_000 }, () => {
+describe('a rogue worker that recorded messages between nodes', { timeout: 300_000 }, () => {
   let aheadMs = 0;
   let at: FleetNode;
   let tap: WireTap;
@@ -156,7 +156,7 @@ describe('a rogue worker that recorded what nodes said to one another', { timeou
     await refusedEverywhere([kept], [at.address]);
   });
 
-  test('has no proof made for another node by taking its name', async () => {
+  test('gets no proof for another node by taking that node’s name', async () => {
     const told = new WireTap(another);
     await told.listen();
     const own = newNodeKey();

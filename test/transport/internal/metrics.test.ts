@@ -139,7 +139,7 @@ describe('/metrics of the internal address', () => {
     }
   });
 
-  it('is on a node that was just started, not on its public address, and nowhere when it is turned off', async () => {
+  it('are served by a node that was just started, not on its public address, and not when they are turned off', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-metrics-'));
     const config = join(directory, 'svc.yaml');
     const off =

@@ -342,7 +342,7 @@ describe('bad requests', () => {
 });
 
 describe('closing', () => {
-  it('does not wait for ever for a client that never finishes its request', async () => {
+  it('does not wait without end for a client that never finishes its request', async () => {
     await using at = await restServer({ limits: { closeGraceMs: 100 } });
     const socket = connect(at.port, '127.0.0.1').on('error', () => {});
     let closed = false;

@@ -178,7 +178,7 @@ const ROUTES: [method: string, path: string, allowed: string[]][] = [
   ['POST', '/v1/chaos/faults', ['admin']],
 ];
 
-describe('who may see the fleet and act on it', () => {
+describe('roles that may see the fleet and act on it', () => {
   it('operators alone, each role exactly its routes; no tenant, consumer or service account', async () => {
     await using at = await fleet({ authenticator: namedUsers }).open();
     for (const [method, path, allowed] of ROUTES) {

@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [given: unknown, path: string, text: string])[] =
   [{ input: {}, a: 1, b: 2 }, '/', 'unknown members "a", "b"'],
 ];
 
-test('what a call gets wrong is said in words of JSON, with what was expected', () => {
+test('errors of a call name types of JSON, with what was expected', () => {
   const check = checkInput({ schema: Body, method: 'POST', url: '/v1/x' });
   for (const [given, path, text] of ROWS) {
     const { error } = z

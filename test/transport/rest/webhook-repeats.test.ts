@@ -157,7 +157,7 @@ for (const { name, missing, start } of AREA_KERNELS) {
   });
 }
 
-describe('how long a repeat of a webhook counts as one', () => {
+describe('the time during which a repeat of a webhook counts as a repeat', () => {
   /** Age of a delivery that is accepted as new again, and of one that is not. */
   const windows: readonly [Scheme, number, number][] = [
     ['stripe', 25, 97],
@@ -168,7 +168,7 @@ describe('how long a repeat of a webhook counts as one', () => {
     ['github', 23, 25],
   ];
   for (const [scheme, within, later] of windows) {
-    test(`${scheme}: after ${within} h it is, after ${later} h it is an event like another, and nothing is left behind`, async () => {
+    test(`${scheme}: after ${within} h it is, after ${later} h it is a new event, and no data of the first one stays`, async () => {
       let offMs = 0;
       const clock = {
         ...systemClock,

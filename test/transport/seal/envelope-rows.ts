@@ -1,6 +1,6 @@
 import type { Envelope } from '../../product/seal/independent-agent.ts';
 
-/** An agent that has attested, with any implementation. */
+/** An attested agent, of any implementation. */
 export interface Caller {
   call(id: unknown, name: unknown, args?: unknown, more?: object): Envelope;
   seal(payload: unknown, more?: Partial<Envelope>): Envelope;

@@ -9,9 +9,9 @@ export interface FieldRule {
   readonly field: string;
   /** Name of the field after parsing, when it changes. */
   readonly out?: string;
-  /** Written value and value that comes out; undefined written: left out. */
+  /** Written value and resulting value; undefined: not written. */
   readonly accepts: readonly (readonly [written: unknown, out: unknown])[];
-  /** Written value (undefined: left out), the reason, and the path that is named if not the field's. */
+  /** Written value (undefined: not written), the reason, and the path that is named if not the field's. */
   readonly refuses: readonly (readonly [written: unknown, message: RegExp, path?: string])[];
 }
 

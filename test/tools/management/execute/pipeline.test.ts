@@ -55,7 +55,7 @@ describe('the manifest of one run', () => {
       assert.deepEqual([resources.cpu_millicores, resources.memory_bytes], [500, 256 * 1024 * 1024]);
   });
 
-  test('leaves the one that ships as it is, and has no volume without one', () => {
+  test('does not change the manifest of the product, and has no volume when the call names none', () => {
     const before = JSON.stringify(shipped.manifest);
     const made = pipelineFor(shipped.manifest, call);
     assert.equal(JSON.stringify(shipped.manifest), before);
@@ -77,7 +77,7 @@ describe('an agent for a goal', () => {
     ...{ scope: 'tenant' as const, deployed_at: '' },
   };
 
-  test('is named by the goal and its language, as a name may be', () => {
+  test('is named by the goal and its language, in the form of names', () => {
     assert.match(writerName(goal), /^sum-the-numbers-of-the-list-[0-9a-f]{8}$/);
     assert.equal(writerName(goal), writerName({ ...goal, intent: 'sum the numbers of the list' }));
     assert.notEqual(writerName(goal), writerName({ ...goal, language: 'python' }));
@@ -96,7 +96,7 @@ describe('an agent for a goal', () => {
     throw new SvcError(code);
   };
 
-  test('is none where memory is switched off; a search that fails for a while is no answer', async () => {
+  test('is none where memory is switched off; a search that fails temporarily is an error', async () => {
     const agents = { lookup: refusing('not_found') };
     const search = (code: 'cortex_not_configured' | 'unavailable') => ({
       agents: refusing(code),
