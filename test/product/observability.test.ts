@@ -5,9 +5,17 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { METRICS, type MetricRow } from '../../transport/internal/metric-table.ts';
-import { metricsTable } from '../support/metrics-page.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
+
+/** The table of metrics as docs/reference/metrics.md shows it. */
+function metricsTable(): string {
+  const rows = Object.values(METRICS).map(
+    ({ name, type, labels, help }) =>
+      `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
+  );
+  return ['| Metric | Type | Labels | What |', '|---|---|---|---|', ...rows].join('\n');
+}
 
 const Rules = z.object({
   groups: z.array(z.object({ rules: z.array(z.looseObject({ alert: z.string(), expr: z.string() })) })),

@@ -1,19 +1,57 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
 import { SvcError } from '../../../runtime/errors.ts';
-import { BUSYBOX, TestPodman } from '../../support/podman.ts';
+import { freePort } from '../../support/free-port.ts';
+import { BUSYBOX, NEEDS_PODMAN, TestPodman } from '../../support/podman.ts';
 import { LIMITS, type PodmanUnderTest, podmanUnderTest, sh } from '../../support/podman-containers.ts';
-import {
-  NEEDS_REGISTRY,
-  REGISTRY_PASSWORD,
-  REGISTRY_USER,
-  startRegistry,
-  type TestRegistry,
-} from '../../support/registry.ts';
+import { ServerProcess } from '../../support/server-process.ts';
+
+const REGISTRY_USER = 'svc';
+const REGISTRY_PASSWORD = 'hunter2-registry';
+/** bcrypt of the password, as `htpasswd -B` writes it. */
+const HTPASSWD = `${REGISTRY_USER}:$2y$05$m6ASn1s4wFpfX9urtRTIZOqWkiKEaFDKZjecq5E80sLSzlAT0HjsC\n`;
+
+const installed = (process.env.PATH ?? '').split(':').some((path) => existsSync(join(path, 'docker-registry')));
+
+/** As `NEEDS_PODMAN`, for tests that pull from a private registry. */
+const NEEDS_REGISTRY: { readonly skip?: string } =
+  installed || process.env.CI !== undefined
+    ? NEEDS_PODMAN
+    : { skip: 'PRIVATE REGISTRY NOT TESTED: docker-registry is not installed (apt-get install docker-registry)' };
+if (NEEDS_REGISTRY.skip !== undefined) console.error(NEEDS_REGISTRY.skip);
+
+interface TestRegistry extends AsyncDisposable {
+  /** `127.0.0.1:port`. */
+  readonly host: string;
+}
+
+/** Debian's docker-registry on loopback, plain HTTP, closed to all but one user. */
+async function startRegistry(): Promise<TestRegistry> {
+  if (!installed) throw new Error('this test needs docker-registry (apt-get install docker-registry)');
+  const directory = await mkdtemp(join(tmpdir(), 'svc-registry-'));
+  const host = `127.0.0.1:${await freePort()}`;
+  const at = (name: string) => join(directory, name);
+  await writeFile(at('htpasswd'), HTPASSWD);
+  const storage = `storage: {filesystem: {rootdirectory: ${at('data')}}}`;
+  const auth = `auth: {htpasswd: {realm: svc, path: ${at('htpasswd')}}}`;
+  await writeFile(at('config.yml'), `version: 0.1\n${storage}\n${auth}\nhttp: {addr: '${host}'}\n`);
+  const server = new ServerProcess('docker-registry', 'docker-registry', ['serve', at('config.yml')]);
+  // It asks for credentials.
+  await server.serves(async () => (await fetch(`http://${host}/v2/`).catch(() => null))?.status === 401);
+  return {
+    host,
+    async [Symbol.asyncDispose]() {
+      await server.end();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
 
 const SECRETS: Readonly<Record<string, string>> = {
   'secret:registry/json': JSON.stringify({ username: REGISTRY_USER, password: REGISTRY_PASSWORD }),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -9,12 +9,44 @@ import { waitUntil } from '../../support/wait-until.ts';
 import { IndependentWorker } from '../../transport/cluster/independent-worker.ts';
 import { PageClient as ClusterClient } from '../../transport/cluster/page.ts';
 import { canonical } from './canonical.ts';
-import { claimedSession, envelopeHash } from './envelope-hash.ts';
 import type { IndependentAgent } from './independent-agent.ts';
 import { type Loot, MUTATIONS, type Mutant, REFUSALS } from './mutations.ts';
 import { SealNode } from './seal-node.ts';
 import { Seeded } from './seeded.ts';
-import type { SealClient } from './transports.ts';
+import type { SealClient, Sent } from './transports.ts';
+
+/**
+ * `envelope_hash` as docs/reference/seal.md defines it: five parts in order, each after its length in eight bytes, big
+ * endian.
+ */
+function envelopeHash(sent: Sent): string {
+  const hash = createHash('sha256');
+  for (const field of ['payload', 'security_token', 'signature', 'timestamp', 'protocol']) {
+    const value = sent[field];
+    const bytes = Buffer.isBuffer(value) ? value : Buffer.from(typeof value === 'string' ? value : '');
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(bytes.length));
+    hash.update(length).update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+/** Claims are JSON, so text that is not UTF-8 is invalid (RFC 7519). */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The session that a token claims, verified or not; null when no claim can be read. */
+function claimedSession(token: unknown): string | null {
+  if (typeof token !== 'string' || token.length > 4_096) return null;
+  const parts = token.split('.');
+  if (parts.length !== 3) return null;
+  try {
+    const claims: unknown = JSON.parse(utf8.decode(Buffer.from(parts[1] ?? '', 'base64url')));
+    if (typeof claims !== 'object' || claims === null || !('jti' in claims) || !('tenant_id' in claims)) return null;
+    return `${claims.tenant_id}/${claims.jti}`;
+  } catch {
+    return null;
+  }
+}
 
 const SEED = 20_260_611;
 const COUNT = sample({ normal: 40, long: 1_000 });

@@ -1,11 +1,33 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import type { CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
+import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { digestOf, makeKeyText } from '../../../security/api-keys/record.ts';
+import type { Identity } from '../../../runtime/identity.ts';
+import { systemRandom } from '../../../runtime/random.ts';
+import { openApiKeys } from '../../../security/api-keys/api-keys.ts';
+import { API_KEYS, type ApiKeyDocument, digestOf, makeKeyText } from '../../../security/api-keys/record.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
-import { admin, node, person } from './key-node.ts';
+import { ManualClock } from '../identity-provider.ts';
+
+const person = (more: Partial<Identity> = {}): Identity => ({
+  ...{ kind: 'tenant_user', subject: 'andy', tenant: 'alpha', roles: [], tier: 'pro' },
+  ...more,
+});
+const admin = (tenant = 'alpha'): Identity => person({ subject: `admin-${tenant}`, tenant, roles: ['svc:admin'] });
+
+/** Keys of one node; `audited` and `warned` have its audit entries and its warnings. */
+async function node(documents: Documents, clock = new ManualClock()) {
+  const audited: Readonly<Record<string, string>>[] = [];
+  const warned: string[] = [];
+  const keys = await openApiKeys({
+    ...{ documents, clock, random: systemRandom },
+    warn: (message, error) => void warned.push(`${message} ${String(error)}`),
+    audit: (event) => void audited.push(event),
+  });
+  const stored: Collection<ApiKeyDocument> = await documents.collection<ApiKeyDocument>(API_KEYS);
+  return { keys, clock, audited, warned, stored };
+}
 
 const refused =
   (code: string, text?: RegExp) =>
