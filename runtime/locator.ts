@@ -84,6 +84,9 @@ export interface Assignment {
   readonly queues: readonly string[];
 }
 
+/** `freed`: other nodes released partitions, and the members are as before. */
+export type PlacementChange = 'members' | 'freed';
+
 /**
  * Decides which node serves what (P1, P2). The kernel asks at each renewal and at each `onChange`. Each node computes
  * the same answer from the same members; where two disagree for a moment, the lease decides.
@@ -120,10 +123,8 @@ export interface Placement {
   hasEnded(holder: string): Promise<boolean>;
   /** Whether a member would serve the pool. Reads the members again when it found none. */
   isServed(pool: string): Promise<boolean>;
-  /**
-   * Calls back when `assign` may return something else: members joined, left or changed, or a partition was released.
-   */
-  onChange(wake: () => void): Unsubscribe;
+  /** Calls back when `assign` may return something else (members joined, left or changed), or when partitions were released. */
+  onChange(wake: (change: PlacementChange) => void): Unsubscribe;
   /** Signals the other nodes that partitions were released, so that they do not wait for their next read. */
   freed(): Promise<void>;
   /** Called when this node begins to serve a partition. */

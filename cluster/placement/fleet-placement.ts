@@ -2,7 +2,7 @@ import { type Partition, poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Unsubscribe } from '../../runtime/leases.ts';
-import type { Assignment, Placement } from '../../runtime/locator.ts';
+import type { Assignment, Placement, PlacementChange } from '../../runtime/locator.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { ClusterStatus, MemberInfo } from '../../usecases/ports/cluster.ts';
@@ -44,13 +44,14 @@ export class FleetPlacement implements Placement {
   /** The incarnation of this node that held the node lease before. */
   #earlier: string | null = null;
   readonly #poller: MembershipPoller;
-  readonly #wakes = new Set<() => void>();
+  readonly #wakes = new Set<(change: PlacementChange) => void>();
   readonly #watchers = new Set<(fleet: Fleet, before: Fleet | null) => void>();
   readonly #servedWatchers = new Set<(partition: Partition) => void>();
   /** Incarnations that announced their leave. */
   readonly #left = new Set<string>();
   #unsubscribe: Unsubscribe | null = null;
-  #waking = false;
+  /** What the planned wake-up is for; null when none is planned. */
+  #waking: PlacementChange | null = null;
 
   constructor(options: FleetPlacementOptions) {
     this.#options = options;
@@ -119,7 +120,7 @@ export class FleetPlacement implements Placement {
     return (await this.#poller.fresh()).isServed(pool);
   }
 
-  onChange(wake: () => void): Unsubscribe {
+  onChange(wake: (change: PlacementChange) => void): Unsubscribe {
     this.#wakes.add(wake);
     this.#unsubscribe ??= this.#options.members.onSignal(this.#options.node, (text) => this.#onHint(text));
     return () => {
@@ -257,7 +258,7 @@ export class FleetPlacement implements Placement {
     if (hint === null || hint.by === this.incarnation) return;
     if (hint.fleet === 'left') this.#noteLeft(hint.by);
     if (hint.versioned !== true) this.#poller.readAll();
-    this.#wake(this.#poller.spreadMs);
+    this.#wake(hint.fleet === 'freed' ? 'freed' : 'members', this.#poller.spreadMs);
   }
 
   #noteLeft(incarnation: string): void {
@@ -267,12 +268,14 @@ export class FleetPlacement implements Placement {
   }
 
   /** Wakes the kernel at most once in a turn of the event loop: many hints arrive together when a node leaves. */
-  #wake(delayMs = 0): void {
-    if (this.#waking) return;
-    this.#waking = true;
+  #wake(change: PlacementChange = 'members', delayMs = 0): void {
+    const isPlanned = this.#waking !== null;
+    if (this.#waking !== 'members') this.#waking = change;
+    if (isPlanned) return;
     this.#options.clock.after(delayMs, () => {
-      this.#waking = false;
-      for (const wake of [...this.#wakes]) wake();
+      const planned = this.#waking ?? change;
+      this.#waking = null;
+      for (const wake of [...this.#wakes]) wake(planned);
     });
   }
 }

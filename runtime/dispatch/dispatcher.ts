@@ -97,11 +97,11 @@ export class Dispatcher {
     this.#unsubscribe = store.onWake(node, (log) => this.wake(log));
     await this.#ownership.start();
     this.#lives = new Set(placement.incarnations());
-    this.#unplace = placement.onChange(() => {
+    this.#unplace = placement.onChange((change) => {
+      // Released partitions wait to be served, so nothing is read before they are acquired.
+      const work = change === 'freed' ? this.#ownership.acquireFreed() : this.#ownership.adjust();
       // The first renewal reads the members; after it the dead nodes are known.
-      const adjusted = this.#ownership
-        .adjust()
-        .finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
+      const adjusted = work.finally(() => this.#background.watch('sweeping effects', this.#sweepForGone()));
       this.#background.watch('acquiring and handing over partitions', adjusted);
     });
     // Partitions whose leases expired while the store was away do not wait for the next renewal.

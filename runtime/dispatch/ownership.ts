@@ -2,6 +2,7 @@ import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
 import { SharedRuns } from '../kit/queues.ts';
+import { sleep } from '../kit/waits.ts';
 import type { Committed } from './commit-turns.ts';
 import { drained, handOver, LeaseAges, logged, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
@@ -17,6 +18,7 @@ export interface OwnershipOptions extends LogSharingParts {
 }
 
 const LOOK_FOR_LOGS_MS = 10_000;
+const ANNOUNCE_TOGETHER_MS = 10;
 
 /** Changes of partitions and logs, for the dispatcher that serves them. */
 export interface OwnershipEvents {
@@ -42,6 +44,7 @@ export class OwnedPartitions {
   readonly #sharing: LogSharing;
   readonly #before: ServedBefore;
   readonly #settling = new SharedRuns(() => this.#work());
+  readonly #announcing = new SharedRuns(() => this.#announceFree());
   #cancelWake: () => void = () => {};
   #cancelGather: () => void = () => {};
   #isSettleDue = false;
@@ -66,7 +69,7 @@ export class OwnedPartitions {
       compared: (server, ahead) => this.#before.compared(server.cursor, ahead),
       doubted: (home) => this.doubt(home),
       read: () => {
-        logged(options, 'announcing free partitions', options.placement.freed()).catch(() => undefined);
+        this.#announcing.run().catch(() => undefined);
         this.#wakeIn(0);
       },
     });
@@ -167,6 +170,13 @@ export class OwnedPartitions {
     if (this.#stopped) return;
     await this.#membership.ask();
     await this.#settleSoon();
+  }
+
+  /** Acquires partitions that other nodes released: by the known assignment if it has some that are not held here. */
+  async acquireFreed(): Promise<void> {
+    const isAnyMissing = [...this.#membership.assignment.wanted].some((partition) => !this.#servers.has(partition));
+    if (!isAnyMissing) await this.adjust();
+    else if (!this.#stopped) await this.#settleSoon();
   }
 
   /** Drops leases not renewed for a whole TTL (store unavailable, process frozen): other nodes may hold them. */
@@ -338,9 +348,21 @@ export class OwnedPartitions {
   async #handOver(servers: readonly LogServer<Partition>[]): Promise<void> {
     const going = this.#servers.leave(servers.filter((server) => !server.lost));
     if (going.length === 0) return;
-    await Promise.all(going.map((server) => handOver(this.#options, server, () => this.lose(server))));
+    await Promise.all(
+      going.map(async (server) => {
+        await handOver(this.#options, server, () => this.lose(server));
+        // The others may have batches that run for long: what is free is served meanwhile.
+        await this.#announcing.run();
+      }),
+    );
     this.#servers.left(going);
-    await logged(this.#options, 'announcing free partitions', this.#options.placement.freed());
+  }
+
+  /** Tells the other nodes that partitions are free, once for all that become free within some milliseconds. */
+  async #announceFree(): Promise<void> {
+    const { clock, placement } = this.#options;
+    await sleep(clock, ANNOUNCE_TOGETHER_MS);
+    await logged(this.#options, 'announcing free partitions', placement.freed());
   }
 
   /** Drops a log whose lease is lost, or whose store may have lost writes that this node knows. */

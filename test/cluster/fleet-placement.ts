@@ -5,6 +5,7 @@ import { FleetPlacement, type OwnMemberInfo } from '../../cluster/placement/flee
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import type { PlacementChange } from '../../runtime/locator.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -74,16 +75,19 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       });
     };
     /** A subscription takes a moment on a server, so the signal is repeated until it is received. */
-    const rings = async (hearer: FleetPlacement, act: () => Promise<void>): Promise<void> => {
+    const rings = async (hearer: FleetPlacement, act: () => Promise<void>): Promise<PlacementChange | undefined> => {
       let rung = 0;
-      const stop = hearer.onChange(() => {
+      let heard: PlacementChange | undefined;
+      const stop = hearer.onChange((change) => {
         rung += 1;
+        heard = change;
       });
       await waitUntil('the node has read the change', async () => {
         if (rung === 0) await act();
         return rung > 0;
       });
       stop();
+      return heard;
     };
 
     fleetTest('a node alone wants everything its role serves', async () => {
@@ -180,8 +184,8 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
     fleetTest('joins, leaves and partitions given back are heard by the others', async () => {
       const [one, two] = [nodeOf('one'), nodeOf('two')];
       await one.join();
-      await rings(one, () => two.join());
-      await rings(one, () => two.freed());
+      assert.equal(await rings(one, () => two.join()), 'members');
+      assert.equal(await rings(one, () => two.freed()), 'freed');
       await rings(one, () => two.poolDefined());
       await one.assign();
       assert.equal(one.isLive('two'), true);

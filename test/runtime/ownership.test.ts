@@ -371,3 +371,73 @@ test('a node leaves and gives its leases back although its effects do not end in
   await node.stop();
   assert.deepEqual([left, new Set(released)], [1, wanted]);
 });
+
+test('released partitions are announced while a batch of another one still runs', async () => {
+  const hung = Promise.withResolvers<void>();
+  let hanging = false;
+  let wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement, ring, freed } = testPlacement(async () => ({ wanted, queues: ['default'] }));
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, leaseRenewMs: 60_000, leaseTtlMs: 120_000 },
+    placement,
+    store: (inner) => ({
+      async load(partition, addresses) {
+        if (partition === 'default:0') {
+          hanging = true;
+          await hung.promise;
+        }
+        return inner.load(partition, addresses);
+      },
+    }),
+  });
+  try {
+    const asked = node.runtime.client.ask(counterIn(0, 2), 'Add', { by: 1 });
+    await waitUntil('a batch to hang', () => hanging);
+    wanted = new Set(pool('system', 1));
+    ring();
+    await waitUntil('the other partition to be announced as free', () => freed() > 0);
+    assert.deepEqual(node.runtime.held().toSorted(), ['default:0', 'system:0']);
+    wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+    hung.resolve();
+    assert.equal(await asked, 1);
+  } finally {
+    hung.resolve();
+    await node.stop();
+  }
+});
+
+test('a partition that another node released is acquired without another look at the members', async () => {
+  let asked = 0;
+  let isHeld = true;
+  const wanted = new Set([...pool('default', 2), ...pool('system', 1)]);
+  const { placement, ring } = testPlacement(async () => {
+    asked += 1;
+    return { wanted, queues: ['default'] };
+  });
+  const node = await startKernelNode({
+    definitions: [counter],
+    settings: { ...settings, leaseRenewMs: 60_000, leaseTtlMs: 120_000 },
+    placement,
+    store: (inner) => ({
+      async acquire(partition, ...rest) {
+        if (isHeld && partition === 'default:1')
+          return { kind: 'held', by: 'node-b/1', grant: 'other', remainingMs: 100_000 };
+        return inner.acquire(partition, ...rest);
+      },
+    }),
+  });
+  try {
+    assert.equal(holds(node, 'default:1'), false);
+    const before = asked;
+    isHeld = false;
+    ring('freed');
+    await waitUntil('the partition to be acquired', () => holds(node, 'default:1'));
+    assert.equal(asked, before);
+    // With nothing left to acquire, the announcement may come from a member that is not known yet.
+    ring('freed');
+    await waitUntil('a look at the members', () => asked > before);
+  } finally {
+    await node.stop();
+  }
+});

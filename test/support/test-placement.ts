@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Placement } from '../../runtime/locator.ts';
+import type { Placement, PlacementChange } from '../../runtime/locator.ts';
 
-/** A placement that a test sets; `ring` notifies the listeners of a change. */
+/** A placement that a test sets; `ring` notifies the listeners of a change, `freed` counts announcements. */
 export function testPlacement(assign: Placement['assign']) {
-  const wakes = new Set<() => void>();
+  const wakes = new Set<(change: PlacementChange) => void>();
+  let announced = 0;
   const placement: Placement = {
     incarnation: randomUUID(),
     async join() {},
@@ -17,13 +18,15 @@ export function testPlacement(assign: Placement['assign']) {
       wakes.add(wake);
       return () => wakes.delete(wake);
     },
-    async freed() {},
+    async freed() {
+      announced += 1;
+    },
     async poolDefined() {},
     async drain() {},
     async leave() {},
   };
-  const ring = (): void => {
-    for (const wake of wakes) wake();
+  const ring = (change: PlacementChange = 'members'): void => {
+    for (const wake of wakes) wake(change);
   };
-  return { placement, ring };
+  return { placement, ring, freed: () => announced };
 }

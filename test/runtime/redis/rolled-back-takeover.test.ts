@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import type { Partition } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
-import { solePlacement } from '../../../runtime/locator.ts';
+import { type PlacementChange, solePlacement } from '../../../runtime/locator.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
@@ -47,7 +47,7 @@ async function fleet(settings: RuntimeParts['settings'], use: (fleet: Fleet) => 
   });
   const warnings: [string[], string[]] = [[], []];
   let serving = 0;
-  const wakes: (() => void)[] = [];
+  const wakes: ((change: PlacementChange) => void)[] = [];
   const start = async (at: 0 | 1, url: string): Promise<Runtime> => {
     const store = new RedisActorStore({ urls: url });
     await store.open();
@@ -58,7 +58,7 @@ async function fleet(settings: RuntimeParts['settings'], use: (fleet: Fleet) => 
     const node = `node-${at}`;
     const sole = solePlacement(store, node, randomUUID());
     const assign = async () => (serving === at ? sole.assign() : { wanted: new Set<Partition>(), queues: [] });
-    const onChange = (wake: () => void) => {
+    const onChange = (wake: (change: PlacementChange) => void) => {
       wakes.push(wake);
       return () => {};
     };
@@ -83,7 +83,7 @@ async function fleet(settings: RuntimeParts['settings'], use: (fleet: Fleet) => 
       (await documents.collection<ListedActor>({ name: 'listed', unique: [], indexes: [] })).get('acme', name),
     takeOver() {
       serving = 1;
-      for (const wake of wakes) wake();
+      for (const wake of wakes) wake('members');
     },
     goBack: () => server.restart(),
   });
