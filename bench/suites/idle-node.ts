@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
-import { pack } from '../../cli/pack.ts';
+import { pack } from '../../cli/package.ts';
 import { type Plan, type Section, table } from '../report.ts';
 
 interface Start {

@@ -1,6 +1,6 @@
 /**
  * `AsyncDisposableStack` for Node.js 22, which has the symbols of disposal but not the stack. The package imports it in
- * front of each module that uses the stack (cli/pack.ts); a clone runs Node.js 24 and never loads it.
+ * front of each module that uses the stack (cli/package.ts); a clone runs Node.js 24 and never loads it.
  */
 type Dispose = () => unknown;
 

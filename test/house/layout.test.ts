@@ -49,7 +49,6 @@ const SMALL_LINES = 40;
 const APART: Readonly<Record<string, string>> = {
   'cli/compile-cache.ts': 'must have run before anything else is imported',
   'runtime/dispatch/background.ts': 'the dispatcher has 300 lines without it',
-  'actors/node-peer/change.ts': 'needs the turn, whose type names the events it emits',
 };
 
 test('a small file that one file of its own folder reads is part of that file', () => {

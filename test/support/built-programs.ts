@@ -70,7 +70,7 @@ export async function buildPrograms(): Promise<void> {
 async function build(directory: string): Promise<void> {
   const [{ bundle, threadModules }, { copyData }] = await Promise.all([
     import('../../cli/bundle.ts'),
-    import('../../cli/pack.ts'),
+    import('../../cli/package.ts'),
   ]);
   mkdirSync(PLACE, { recursive: true });
   const draft = mkdtempSync(join(PLACE, 'draft-'));

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { pack } from '../../../cli/pack.ts';
+import { pack } from '../../../cli/package.ts';
 import { bootstrapScript, prepareExchange } from '../../../effects/agents/exchange-directory.ts';
 import { startExchange } from '../../../effects/agents/file-exchange.ts';
 import { SvcError } from '../../../runtime/errors.ts';
