@@ -17,7 +17,7 @@ import { createEndWaits } from '../usecases/waits/end-waits.ts';
 import type { WhyApi } from '../usecases/why/why.ts';
 import type { WorkflowApi } from '../usecases/workflow-runs.ts';
 
-export interface ManagementParts extends NodeFactsParts {
+interface ManagementParts extends NodeFactsParts {
   readonly agents: AgentCatalog;
   readonly catalog: WorkflowCatalog;
   readonly search: CatalogSearch;
@@ -73,7 +73,7 @@ function startsOf(parts: ManagementParts): Starts {
   };
 }
 
-export interface NodeFactsParts {
+interface NodeFactsParts {
   readonly version: string;
   readonly health: Health;
   readonly settings: NodeSettings;

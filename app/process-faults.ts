@@ -11,7 +11,7 @@ const MOST_CAUSES = 5;
 /** Most log lines about faults: a repeated fault must not fill the log. */
 const MOST_LINES = 20;
 
-export interface FaultParts {
+interface FaultParts {
   readonly logger: Pick<Logger, 'fatal'>;
   /** Hands the partitions over and releases everything; null while there is nothing to stop yet. */
   readonly stop: () => Promise<void> | null;
@@ -20,7 +20,7 @@ export interface FaultParts {
   readonly endWithinMs?: number;
 }
 
-export interface ProcessFaults {
+interface ProcessFaults {
   /** Whether a fault happened. The process then ends with an exit code other than 0. */
   readonly came: boolean;
 }

@@ -32,7 +32,7 @@ import type { LateManagement } from '../usecases/management.ts';
 import type { Web } from '../usecases/ports/web.ts';
 import { toolPolicy } from './product-actors.ts';
 
-export interface ToolsParts {
+interface ToolsParts {
   readonly settings: NodeSettings;
   readonly dataDir: string;
   readonly workspaces: string;

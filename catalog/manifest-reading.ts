@@ -52,7 +52,7 @@ export async function agentWarnings(text: string, { runtimes, models, storage }:
 }
 
 /** What a check of an agent manifest found. */
-export interface AgentValidation {
+interface AgentValidation {
   readonly valid: boolean;
   readonly findings: readonly Finding[];
   /** Absent when it is not valid. */

@@ -5,7 +5,7 @@ import { build, type Loader, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 
-export interface BundleOptions {
+interface BundleOptions {
   /** Source files that are started or imported by name; each keeps its place. */
   readonly entries: readonly string[];
   /** Directory for the files. It may be moved afterwards: no file has its path. */

@@ -7,7 +7,7 @@ import { readText, shownFile } from './read-input.ts';
 export type ManifestKind = 'agent' | 'workflow';
 
 /** A file as text, not parsed yet. */
-export interface ManifestText {
+interface ManifestText {
   /** Name in messages. */
   readonly file: string;
   readonly text: string;

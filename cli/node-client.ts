@@ -6,7 +6,7 @@ import { type HttpAnswer, httpCall } from './http-call.ts';
 import { isObject, type JsonObject, listOf, parseJson, textOf } from './json.ts';
 
 /** Address of a node, and the credentials for it. */
-export interface NodeAddress {
+interface NodeAddress {
   readonly url: string;
   readonly token?: string;
   /** Called once when no token was given. */

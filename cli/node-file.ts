@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { CliFailure, EXIT, errorCode, invalid } from './failure.ts';
 
 const ROLES = ['controller', 'worker', 'hybrid'] as const;
-export type Role = (typeof ROLES)[number];
+type Role = (typeof ROLES)[number];
 
 /** Settings that `svc node init` and `svc node join` write; all others keep their defaults. */
-export interface NodeFile {
+interface NodeFile {
   readonly role: Role;
   /** `host:port` of controllers. */
   readonly controllers: readonly string[];

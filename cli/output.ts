@@ -9,7 +9,7 @@ export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 /** Whether a program reads the output. */
 export const isForMachines = (format: OutputFormat): boolean => format === 'json' || format === 'yaml';
 
-export interface Result {
+interface Result {
   /** The answer for machines (json, yaml). */
   readonly value: unknown;
   /** Text for people. Default: the `rows`, or else the fields of the value. */

@@ -6,7 +6,7 @@ import { invalid } from './failure.ts';
 import { isObject, parseJson, textOf } from './json.ts';
 
 /** A node, and the token with which to call it. */
-export interface SavedContext {
+interface SavedContext {
   readonly url: string;
   readonly token?: string;
   readonly tenant?: string;

@@ -27,7 +27,7 @@ import {
 } from './registration/registration.ts';
 import { type ClusterCalls, createClusterCalls } from './registration/routing-client.ts';
 
-export interface ClusterNodeParts {
+interface ClusterNodeParts {
   readonly settings: NodeSettings;
   readonly dataDir: string;
   readonly node: string;

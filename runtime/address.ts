@@ -32,7 +32,7 @@ export interface PoolLayout {
   readonly partitions: number;
 }
 
-export interface AddressParts {
+interface AddressParts {
   readonly kind: string;
   readonly tenant: string;
   readonly id: string;

@@ -5,9 +5,9 @@
  * Texts say what is wrong and what to do. `kind` says what happens next: `terminal`: the caller must change something;
  * `retry`: the same call may succeed later; `cancelled`: a caller cancelled the work; `bug`: a fault of this program.
  */
-export type ErrorKind = 'terminal' | 'retry' | 'cancelled' | 'bug';
+type ErrorKind = 'terminal' | 'retry' | 'cancelled' | 'bug';
 
-export type GrpcStatusName =
+type GrpcStatusName =
   | 'CANCELLED'
   | 'INVALID_ARGUMENT'
   | 'DEADLINE_EXCEEDED'
@@ -22,7 +22,7 @@ export type GrpcStatusName =
   | 'UNAVAILABLE'
   | 'UNAUTHENTICATED';
 
-export interface ErrorRow {
+interface ErrorRow {
   readonly kind: ErrorKind;
   readonly http: number;
   readonly grpc: GrpcStatusName;
@@ -320,7 +320,7 @@ export interface ErrorDetail {
   readonly message: string;
 }
 
-export interface ErrorContext {
+interface ErrorContext {
   /** Name of the invalid field. */
   readonly field?: string;
   readonly details?: readonly ErrorDetail[];

@@ -61,7 +61,7 @@ export const noMeter: Meter = {
 };
 
 /** Called after each call of a port: its name, how long it took, and whether it threw. */
-export type NoteCall = (call: string, ms: number, failed: boolean) => void;
+type NoteCall = (call: string, ms: number, failed: boolean) => void;
 
 /** The same port, whose calls that answer by a promise are timed. */
 export function timed<T extends object>(port: T, note: NoteCall): T {

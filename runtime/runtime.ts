@@ -127,7 +127,7 @@ export interface RecordedParts {
 }
 
 /** Counts since the start. */
-export interface RuntimeCounts {
+interface RuntimeCounts {
   /** Commits that the store refused because another node held the lease. */
   readonly fenced: number;
   /**

@@ -107,7 +107,7 @@ export interface RateOverrides {
 }
 
 /** Usage of a principal's limits. `limit` null: no limit. */
-export interface UsedRates {
+interface UsedRates {
   readonly tenant: string;
   readonly subject: string;
   readonly kind: Identity['kind'];
@@ -212,7 +212,7 @@ export interface SecretKeys {
 }
 
 /** A receiver's own description in the trailers of its answers. Senders need it to make a proof for this receiver. */
-export interface Introduction {
+interface Introduction {
   readonly nodeId: string;
   readonly life: string;
   /** Unix ms, by the receiver's clock. */

@@ -21,7 +21,7 @@ const LOCAL_OPERATOR: Identity = {
 };
 
 /** One authenticator of a node; `close` ends its connections to identity providers. */
-export type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
+type ClosableAuthenticator = Authenticator & AsyncDisposable & { close(): Promise<void> };
 
 /**
  * The authenticator of a node. With realms a call needs a verified token or an active API key. Without realms a call acts as the

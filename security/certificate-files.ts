@@ -6,7 +6,7 @@ import { SvcError } from '../runtime/errors.ts';
 import type { Certificate, Pem } from './api.ts';
 
 /** Paths of the PEM files of a certificate, and the settings that name them. */
-export interface CertificatePaths {
+interface CertificatePaths {
   readonly cert: string;
   readonly key: string;
   /** Authority that signs client certificates; absent: clients need none. */

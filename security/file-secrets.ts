@@ -9,7 +9,7 @@ import { isTenantSlug } from './tenant.ts';
 const MAX_SECRET_BYTES = 64 * 1024;
 const OTHERS_MAY = 0o177;
 
-export interface FileSecretsSettings {
+interface FileSecretsSettings {
   /** Directory of `secret:PATH`; undefined: such references fail. */
   readonly directory?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;

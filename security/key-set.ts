@@ -10,7 +10,7 @@ const MAX_KEYS = 100;
 
 const KeySetDocument = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(MAX_KEYS) });
 
-export interface KeySetSettings {
+interface KeySetSettings {
   readonly jwksUri: string;
   readonly cacheTtlMs: number;
   readonly staleMs: number;

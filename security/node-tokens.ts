@@ -60,7 +60,7 @@ const RULES = {
   expired: EXPIRED_NODE_TOKEN,
 };
 
-export interface NodeTokensParts extends SigningParts {
+interface NodeTokensParts extends SigningParts {
   readonly clock: Clock;
 }
 

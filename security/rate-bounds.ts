@@ -41,7 +41,7 @@ interface RateBucket {
 }
 
 /** Rates that operators set at run time for a principal (rate-overrides.ts). */
-export interface OverridingRates {
+interface OverridingRates {
   readonly tenant: Rates | null;
   readonly user: Rates | null;
 }

@@ -14,7 +14,7 @@ export interface Health {
 }
 
 /** The trace that a call belongs to. */
-export interface CallTrace {
+interface CallTrace {
   /** W3C trace id. */
   readonly trace: string;
   /** The caller's span; null when the call names none, and a trace begins here. */

@@ -5,7 +5,7 @@ import type { Identity } from '../runtime/identity.ts';
  * Why a stream is stopped. `access_ended`: the key or token of its caller is revoked or has expired; `unchecked`: that
  * could not be checked for a long time.
  */
-export type StopReason = 'client_gone' | 'too_slow' | 'server_closing' | 'access_ended' | 'unchecked';
+type StopReason = 'client_gone' | 'too_slow' | 'server_closing' | 'access_ended' | 'unchecked';
 
 /** An open stream. Its signal aborts with a `StopReason`. */
 export interface OpenStream extends Disposable {
@@ -27,7 +27,7 @@ export interface StreamOwner {
 const SHARES = { caller: 0.1, tenant: 0.25, reserve: 0.1, few: 0.01 };
 
 /** Limits for streams. A missing limit is a share of `most`. */
-export interface StreamBounds {
+interface StreamBounds {
   readonly most: number;
   readonly perCaller?: number;
   readonly perTenant?: number;

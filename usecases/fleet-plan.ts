@@ -8,7 +8,7 @@ import type { Run } from './runs/run.ts';
 type StrandedRun = Pick<Run, 'id' | 'kind' | 'name' | 'status' | 'tags'> & { readonly pool: string };
 
 /** The effects of a change of the fleet, also on runs that the viewer may see. */
-export interface FleetPlan extends ClusterPlan {
+interface FleetPlan extends ClusterPlan {
   readonly waiting_runs: {
     readonly count: number;
     /** False: more unfinished runs exist than were examined, so the count is a minimum. */

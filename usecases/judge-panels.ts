@@ -11,7 +11,7 @@ import type { OwnWait, WaitedJudge } from './waits/wait-reason.ts';
 
 export type { ConsensusRule, Judge, PanelConcluded };
 
-export interface ValidateRequest {
+interface ValidateRequest {
   /** UUID. A repeat of the same id finds the same panel. */
   readonly panelId: string;
   readonly judges: readonly Judge[];

@@ -53,7 +53,7 @@ interface Waiting {
 }
 
 /** Options of a call in a session. */
-export interface InvokeOptions extends CallOptions {
+interface InvokeOptions extends CallOptions {
   /** Longest wait for the result of an accepted call, ms; then `deadline_exceeded`, and the tool continues. */
   readonly resultWithinMs?: number;
 }

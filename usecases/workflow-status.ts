@@ -15,7 +15,7 @@ import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 
 /** Why a run did not succeed (H21). */
-export interface RunError {
+interface RunError {
   /** Code of the failure, or `cancelled`. */
   readonly code: string;
   readonly message: string;
@@ -66,7 +66,7 @@ export interface WorkflowExecution extends WorkflowSummary {
   readonly waiting_for?: WaitReason;
 }
 
-export type Visible = RunningWorkflow | EndedWorkflow;
+type Visible = RunningWorkflow | EndedWorkflow;
 
 /** Builds the summary from committed state, so that a client reads its own writes (R2). */
 export function summaryOf(state: Visible): WorkflowSummary {

@@ -94,7 +94,7 @@ function waitsOfCall(call: LoopCall): Wait[] {
 }
 
 /** Stage of an execution when a message arrives. */
-export type Stage = 'pending' | Wait['kind'] | 'ended';
+type Stage = 'pending' | Wait['kind'] | 'ended';
 
 export function placesOf(state: ExecutionState): Stage[] {
   if (state.status === 'running') return waitsOf(phaseOf(state)).map(({ kind }) => kind);

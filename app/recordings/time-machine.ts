@@ -18,7 +18,7 @@ export { readRecording } from './recording-file.ts';
 /** The text of a recording as it is stored in files. */
 export const packed = (text: string): Promise<Uint8Array> => promisify(gzip)(text);
 
-export interface ReplayWish {
+interface ReplayWish {
   /** Id of the last message to replay. */
   readonly until?: string | undefined;
   /** Folder with another version of this product. Absent: the code that runs now. */

@@ -41,7 +41,7 @@ const MOST_MEANT = 256;
 /** Lost compare-and-sets in a row before the call fails. */
 const MAX_ATTEMPTS = 100;
 
-export interface PatternParts {
+interface PatternParts {
   readonly documents: Documents;
   readonly clock: Clock;
   /** `spec.cortex` */

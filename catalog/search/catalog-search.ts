@@ -22,7 +22,7 @@ import { type Meaning, type Ranked, rank, type SearchedIndex } from './ranking.t
 import { tellingText } from './telling-text.ts';
 import { TenantIndex, TenantIndexes } from './tenant-index.ts';
 
-export interface CatalogSearchParts {
+interface CatalogSearchParts {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly settings: NodeCortex;
@@ -234,7 +234,7 @@ const DEFAULT_MIN_SCORE = 0.3;
 
 const STATUSES = ['deployed', 'paused', 'archived'];
 
-export interface CheckedRequest extends Filter {
+interface CheckedRequest extends Filter {
   readonly query: string;
   readonly limit: number;
   readonly minScore: number;

@@ -10,7 +10,7 @@ export interface RecordedEvent {
 }
 
 /** A record whose last event may be missing in the log. */
-export interface Logged {
+interface Logged {
   readonly tenant: string;
   readonly id: string;
   readonly last_event: RecordedEvent;

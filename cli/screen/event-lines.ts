@@ -4,7 +4,7 @@ import { counted } from '../output.ts';
 import { type Paint, plain, printable } from './paint.ts';
 import { widthOf } from './width.ts';
 
-export interface EventLinesOptions {
+interface EventLinesOptions {
   readonly write: (line: string) => void;
   readonly paint?: Paint;
   /** Before every line. */

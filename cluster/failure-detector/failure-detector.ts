@@ -5,7 +5,7 @@ import { type HostPort, parseHostPort } from '../advertised-host.ts';
 import type { FleetMember } from '../placement/fleet.ts';
 import { HANDSHAKE_LIMIT_BYTES, type NodeIncarnation, parseHandshake } from './liveness-server.ts';
 
-export interface FailureDetectorOptions {
+interface FailureDetectorOptions {
   /** This node. */
   readonly node: string;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import { FORMAT } from '../../runtime/store-formats.ts';
 import type { FleetMember } from '../placement/fleet.ts';
 import type { FleetPlacement } from '../placement/fleet-placement.ts';
 
-export interface FormatWatchParts {
+interface FormatWatchParts {
   readonly fleet: Pick<FleetPlacement, 'onMembers'>;
   readonly node: string;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import { cardOf, Fleet, type FleetMember, isServing } from './fleet.ts';
 import { poolStatusOf } from './fleet-status.ts';
 
 /** A partition that would get another owner. Null: no node serves it. */
-export interface MovedPartition {
+interface MovedPartition {
   readonly partition: Partition;
   readonly from: string | null;
   readonly to: string | null;

@@ -2,7 +2,7 @@ import type { NodeCommand } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { RegistrationLog } from './managed-config.ts';
 
 /** Actions of this node for the commands of an operator. */
-export interface CommandActions {
+interface CommandActions {
   /** Hands all partitions over and takes no new work. */
   readonly onDrain: () => void | Promise<void>;
   /** Stops the process in order. */

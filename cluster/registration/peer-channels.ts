@@ -9,7 +9,7 @@ const MAX_PEERS = 256;
 const IDLE_MS = 300_000;
 
 /** One connection for each called node, kept between calls and closed when it is idle. */
-export interface PeerChannels {
+interface PeerChannels {
   /** Throws `invalid_argument` for an invalid address, `unavailable` when all connections are in use. */
   use(peer: Peer): PeerChannel;
   /** Number of open connections. */
@@ -24,7 +24,7 @@ export interface Peer {
   readonly grpcAddress: string;
 }
 
-export interface PeerChannel extends Called {
+interface PeerChannel extends Called {
   /** Call it once, when the call has ended. */
   release(): void;
 }

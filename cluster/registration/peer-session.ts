@@ -19,14 +19,14 @@ import { GRPC_ADDRESS_KEY, sealCall } from './channel.ts';
 import type { Asking, Controllers, UnaryCall } from './controllers.ts';
 
 /** The content of a heartbeat. */
-export interface Beat {
+interface Beat {
   readonly activeExecutions: number;
   readonly cpuPercent: number;
   readonly memoryPercent: number;
   readonly draining: boolean;
 }
 
-export interface PeerSessionOptions {
+interface PeerSessionOptions {
   readonly attestant: Attestant;
   readonly controllers: Controllers;
   /** `host:port` of this node's own NodeClusterService. */

@@ -27,8 +27,7 @@ export const ContainerScript = ScriptRequest.extend({
 
 export type ContainerScript = z.output<typeof ContainerScript>;
 
-export interface ScriptContainerParts
-  extends Pick<AgentContainerParts, 'containers' | 'directory' | 'runtimes' | 'network'> {
+interface ScriptContainerParts extends Pick<AgentContainerParts, 'containers' | 'directory' | 'runtimes' | 'network'> {
   readonly rules: ScriptRules;
 }
 

@@ -17,7 +17,7 @@ import { CommandInput } from './input.ts';
 import { heldVolume } from './tool-program.ts';
 import { type HostParts, runInWorkspace, type Workspace } from './workspace-run.ts';
 
-export interface CommandRunnerOptions extends HostParts {
+interface CommandRunnerOptions extends HostParts {
   /** Whether a tenant may run commands on this host (S6). */
   readonly allow: (tenant: string) => boolean;
   /** Writes the files of a step. */

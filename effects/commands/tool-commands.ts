@@ -21,7 +21,7 @@ import { fitted } from './input.ts';
 import { findToolProgram, heldVolume, parseToolProgram, scrubbed, type ToolProgram } from './tool-program.ts';
 import { type HostParts, runInWorkspace } from './workspace-run.ts';
 
-export interface ToolCommandsParts extends HostParts {
+interface ToolCommandsParts extends HostParts {
   /** Whether a tenant may run commands on this host (S6). Not used for commands in a container. */
   readonly allow: (tenant: string) => boolean;
   /** Null: no engine; commands in containers fail with `unsupported_isolation`. */

@@ -53,7 +53,7 @@ export interface OpenWorkspace {
   readonly run: string;
 }
 
-export interface WorkspaceRun {
+interface WorkspaceRun {
   readonly tenant: string;
   /** Mounts below the workspace. */
   readonly mounts: readonly Mount[];

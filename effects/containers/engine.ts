@@ -5,7 +5,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import { sleep, untilAborted } from '../../runtime/kit/waits.ts';
 import { type EngineLocation, isUnreachable, nameOf } from './engine-error.ts';
 
-export interface EngineOptions {
+interface EngineOptions {
   readonly location: EngineLocation;
   readonly clock: Clock;
   /** How long a call is retried while the engine does not answer. */
@@ -15,7 +15,7 @@ export interface EngineOptions {
 }
 
 /** Properties of the engine. */
-export interface EngineFacts {
+interface EngineFacts {
   readonly cpus: number;
   /** It runs without root: connections of its containers appear to come from this machine. */
   readonly rootless: boolean;

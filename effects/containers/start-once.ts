@@ -10,7 +10,7 @@ const START_SETTLE_MS = 2_000;
 const POLL_MS = 100;
 const MOST_STARTS = 10;
 
-export interface StartRequest {
+interface StartRequest {
   readonly fresh: ContainerState;
   readonly owner: ContainerOwner;
   readonly attempt: number;

@@ -15,7 +15,7 @@ export interface ContainerSweepOptions {
   readonly warn: (message: string, error: unknown) => void;
 }
 
-export interface ContainerSweep {
+interface ContainerSweep {
   /** Checks the container of an effect soon, because its result is about to be delivered. */
   soon(owner: ContainerOwner): void;
   /** One pass; returns the number of removed containers. */

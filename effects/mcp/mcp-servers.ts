@@ -13,7 +13,7 @@ import { MCP_LIMITS, type McpLimits, type McpLog, type McpServerSettings } from 
 import { ServerLog } from './server-log.ts';
 import { toolsOf } from './tool-list.ts';
 
-export interface McpServersOptions extends Omit<McpServerParts, 'settings' | 'watch' | 'limits'> {
+interface McpServersOptions extends Omit<McpServerParts, 'settings' | 'watch' | 'limits'> {
   /** `spec.mcp_servers`. */
   readonly settings: readonly McpServerSettings[];
   readonly limits?: Partial<McpLimits>;

@@ -208,7 +208,7 @@ export class ToolNames {
 
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, MAX_WIRE_CHARS);
 
-export interface EmbedCall extends ProviderCall {
+interface EmbedCall extends ProviderCall {
   readonly texts: readonly string[];
   readonly dimensions: number | undefined;
 }

@@ -5,7 +5,7 @@ import { describeFailures, ModelFailure } from './call.ts';
 import { resolveAccess } from './target-tries.ts';
 import { ModelTargets, type Target } from './targets.ts';
 
-export interface EmbeddingsParts {
+interface EmbeddingsParts {
   readonly settings: NonNullable<NodeCortex['embeddings']>;
   readonly providers: readonly ProviderConfig[];
   readonly selection: ModelSelection;
@@ -13,7 +13,7 @@ export interface EmbeddingsParts {
 }
 
 /** Converts texts to vectors. Implements the catalog's port of the same name. */
-export interface Embeddings {
+interface Embeddings {
   readonly model: string;
   embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
 }

@@ -26,7 +26,7 @@ import { answerFromScript } from './scripted.ts';
 import { type Answer, askTarget } from './target-tries.ts';
 import { Latencies, LiveTargets, type ModelPart, type Target } from './targets.ts';
 
-export interface ModelEffectParts {
+interface ModelEffectParts {
   readonly providers: readonly ProviderConfig[];
   readonly selection: ModelSelection;
   /** Models that may change while the node runs. Absent: those of `providers`, which never change. */

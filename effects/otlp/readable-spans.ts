@@ -15,7 +15,7 @@ import { spanOfAttempt, spanOfMessage } from '../../runtime/tracing/trace-contex
 import type { SpanExporter } from './span-export.ts';
 import type { WaitingDelivery, WaitingSpan } from './waiting-spans.ts';
 
-export interface ExporterSettings {
+interface ExporterSettings {
   /** Base URL; `/v1/traces` is appended unless it ends so. */
   readonly endpoint: string;
   /** Resolved for each request, so that a rotated key takes effect. */

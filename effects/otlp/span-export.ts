@@ -11,7 +11,7 @@ export interface SpanExporter {
   shutdown(): Promise<void>;
 }
 
-export interface SpanExportParts {
+interface SpanExportParts {
   /** Opens the exporter with the first span, so that its packages load only then. */
   readonly open: () => Promise<SpanExporter>;
   /** Most spans that wait (`spec.observability.tracing.max_queued_spans`). */
@@ -23,7 +23,7 @@ export interface SpanExportParts {
 }
 
 /** Spans by outcome. `failed`: the receiver did not take them. */
-export interface SpanCounts {
+interface SpanCounts {
   readonly exported: number;
   readonly dropped: number;
   readonly failed: number;

@@ -8,7 +8,7 @@ import { TEMPORARY } from './workspace.ts';
 /** PATH of programs: the system's directories, and that of the node's `node` for scripts. */
 export const SEARCH_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':');
 
-export interface ProgramEnvironment {
+interface ProgramEnvironment {
   readonly variables: Readonly<Record<string, string>>;
   /** Resolved secrets, which must not appear in any output. */
   readonly secrets: readonly string[];

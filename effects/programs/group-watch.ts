@@ -1,6 +1,6 @@
 import { type GroupUsage, groupUsages } from './process-table.ts';
 
-export interface GroupLimits {
+interface GroupLimits {
   readonly memoryBytes: number | null;
   readonly processes: number;
   /** Whether the system has refused a process because of its limit. */

@@ -38,7 +38,7 @@ export interface SandboxSettings {
   readonly programs?: string | undefined;
 }
 
-export type OpenedSandbox = { readonly sandbox: Sandbox } | { readonly sandbox: null; readonly reason: string };
+type OpenedSandbox = { readonly sandbox: Sandbox } | { readonly sandbox: null; readonly reason: string };
 
 /**
  * Opens the sandbox and tests it with one program. Call it at start: everything before the test is synchronous, so that the

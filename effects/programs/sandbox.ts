@@ -39,7 +39,7 @@ export interface SharedPath extends SharedFile {
   readonly writable: boolean;
 }
 
-export interface SandboxParts {
+interface SandboxParts {
   readonly bwrap: string;
   /** Changes the user inside if the node runs as root. Null: the node's own user, mapped to other ids by a user namespace. */
   readonly setpriv: string | null;

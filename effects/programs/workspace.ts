@@ -53,7 +53,7 @@ export async function removeWorkspace(workspaces: string, tenant: string, execut
 /** Directory for temporary files in a workspace. */
 export const TEMPORARY = '.tmp';
 
-export interface WorkspaceSweepOptions {
+interface WorkspaceSweepOptions {
   readonly workspaces: string;
   /** Whether the execution has ended. */
   readonly ended: (tenant: string, executionId: string) => Promise<boolean>;

@@ -6,14 +6,14 @@ import { type Json, type JsonObject, jsonField, plainObject } from '../../runtim
 import { sleep } from '../../runtime/kit/waits.ts';
 
 /** A registered worker. */
-export interface Worker {
+interface Worker {
   readonly nodeId: string;
   /** `host:port`. */
   readonly grpcAddress: string;
 }
 
 /** One event of a worker's stream. */
-export interface WorkerEvent {
+interface WorkerEvent {
   readonly name: string;
   readonly payload: JsonObject;
 }
@@ -52,7 +52,7 @@ const Input = z.object({
 
 type Input = z.output<typeof Input>;
 
-export interface ForwardParts {
+interface ForwardParts {
   readonly workers: WorkerCalls;
   /** The manifest of a version as it was deployed. Throws `not_found`. */
   readonly manifestOf: (

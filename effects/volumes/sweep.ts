@@ -6,7 +6,7 @@ import { openDirectory, removeTree } from './tree.ts';
 import { UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
 
-export interface VolumeSweepOptions {
+interface VolumeSweepOptions {
   readonly store: VolumeStore;
   readonly clock: Clock;
   readonly everyMs: number;

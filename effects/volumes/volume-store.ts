@@ -7,7 +7,7 @@ import { expiry, type VolumeDocument, type VolumeLimits, volumesPerTenant } from
 import type { VolumeDisk } from './volume-disk.ts';
 import type { VolumeRecords } from './volume-records.ts';
 
-export interface VolumeParts {
+interface VolumeParts {
   readonly records: VolumeRecords;
   readonly disk: VolumeDisk;
   readonly events: EventRecord;

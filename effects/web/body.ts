@@ -3,7 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw }
 import { SvcError } from '../../runtime/errors.ts';
 import { counted } from '../../runtime/kit/counted.ts';
 
-export interface Body {
+interface Body {
   readonly bytes: Buffer;
   /** The body is longer than the limit. */
   readonly truncated: boolean;

@@ -5,11 +5,11 @@ import { type AuditFault, fault, sequenceFaults } from './links.ts';
 import { type ChainEnd, emptyChain } from './record.ts';
 
 /** A fault, and the node whose chain has it; null for a fault of the whole. */
-export interface EntryFault extends AuditFault {
+interface EntryFault extends AuditFault {
   readonly node: string | null;
 }
 
-export interface ChainVerdict {
+interface ChainVerdict {
   readonly node: string;
   readonly records: number;
   /** Time of the newest signed statement about this chain; null: there is none. */

@@ -10,7 +10,7 @@ export type NodeSettings = Omit<NodeConfig['spec'], 'kernel'> & {
   readonly kernel: Omit<NodeConfig['spec']['kernel'], 'partitions'> & { readonly partitions: number };
 };
 
-export type ResolvedSettings =
+type ResolvedSettings =
   | { readonly ok: true; readonly settings: NodeSettings }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 

@@ -12,7 +12,7 @@ import {
 } from './tree.ts';
 
 /** A function that templates may call (W17). */
-export interface TemplateFunction {
+interface TemplateFunction {
   readonly parameters: readonly string[];
   /**
    * Whether a missing argument is passed as null; otherwise the whole call counts as missing. `before`: the arguments before

@@ -5,7 +5,7 @@ import { pathText } from '../schema-problems.ts';
 const MAX_MISFITS = 50;
 
 /** One problem of an input, in the form of an error detail. `path` is such as `input.users[0].name`. */
-export interface InputMisfit {
+interface InputMisfit {
   readonly path: string;
   readonly message: string;
 }

@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 100;
 /**
  * Where a message was appended: its number, 0 when it is not known, and its log when that is not its partition's own.
  */
-export interface AppendedAt {
+interface AppendedAt {
   readonly seq: number;
   readonly log?: Log | undefined;
 }
@@ -38,7 +38,7 @@ interface PendingAsk {
   unreachable?: OwnStore | undefined;
 }
 
-export interface PendingAnswer {
+interface PendingAnswer {
   /** Resolves to the encoded reply. Rejects with `deadline_exceeded` or `cancelled`, and `unavailable` after `close`. */
   readonly answer: Promise<string>;
   /** Reports where the message was appended. */

@@ -5,7 +5,7 @@ import { SvcError } from '../errors.ts';
 import { type Flow, flowOf } from './effect-envelope.ts';
 import { FairLine, FairSlots } from './fair-slots.ts';
 
-export interface EmbeddedEffectQueueOptions {
+interface EmbeddedEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
   readonly clock: Clock;
   /** Called for a job whose `run` rejected. The job is dropped, and the sweep enqueues its effect again. */

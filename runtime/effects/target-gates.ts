@@ -22,7 +22,7 @@ export interface TargetGatesOptions {
  */
 export type TargetHealth = 'alive' | 'failed' | 'unknown';
 
-export interface TargetCall<T> {
+interface TargetCall<T> {
   /** Makes the call. Call `onAnswer` when the target has begun to answer. */
   call(onAnswer: () => void): Promise<T>;
   /**

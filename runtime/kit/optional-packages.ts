@@ -18,7 +18,7 @@ export const OPTIONAL_PACKAGES = {
   scripted: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-export type OptionalFeature = keyof typeof OPTIONAL_PACKAGES;
+type OptionalFeature = keyof typeof OPTIONAL_PACKAGES;
 
 /** Whether all packages of a feature are installed. It loads none of them. */
 export const isInstalled = (feature: OptionalFeature): boolean => missingOf(feature).length === 0;

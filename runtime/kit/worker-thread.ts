@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { type Transferable, Worker } from 'node:worker_threads';
 import { SvcError } from '../errors.ts';
 
-export interface WorkerThreadOptions {
+interface WorkerThreadOptions {
   /** `import.meta` of the module that starts the thread. */
   readonly from: { readonly url: string; readonly filename: string };
   /** Name of the thread's module beside it, without its extension. */

@@ -8,7 +8,7 @@ import { type RowLock, RowLocks, SerialisedWrites } from './serialised-writes.ts
 import type { Rows } from './session.ts';
 import { AtomicWrites } from './versioned-writes.ts';
 
-export interface MongoDocumentsOptions extends MongoOptions {
+interface MongoDocumentsOptions extends MongoOptions {
   /** Whether the server's conditional updates are atomic (FerretDB's are not). Default: the server is asked. */
   readonly atomicUpdates?: boolean;
 }

@@ -19,7 +19,7 @@ export interface ReplayReport {
 }
 
 /** The first message that came out differently. */
-export interface FoundDifference {
+interface FoundDifference {
   readonly actor: Address;
   readonly message_id: string;
   readonly message_type: string;

@@ -8,7 +8,7 @@ const TRIED_BYTES = 65_536;
 
 const TRY_EVERY_MS = 1_000;
 
-export interface DiskWatchParts {
+interface DiskWatchParts {
   readonly clock: Clock;
   /** Writes a test value and waits until it is on disk. */
   readonly tryToWrite: () => Promise<void>;

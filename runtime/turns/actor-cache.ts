@@ -2,7 +2,7 @@ import type { Address, Partition } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import type { Activation } from './actor-draft.ts';
 
-export interface CacheBounds {
+interface CacheBounds {
   readonly actors: number;
   /**
    * Most characters of encoded states; decoded they take two to three times that. The actor used last stays whatever

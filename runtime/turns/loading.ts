@@ -15,7 +15,7 @@ import { type ActorRecord, decodeRecord, frozen } from './record.ts';
 export const UNREADABLE: Address = 'unreadable/svc-system/unknown';
 
 /** The parts that a batch needs to decode its messages and load its actors. */
-export interface LoadingParts {
+interface LoadingParts {
   readonly store: Pick<ActorStore, 'load'>;
   readonly registry: Registry;
   readonly payloads: Payloads;
@@ -37,7 +37,7 @@ export function decodeEntry(payloads: Payloads, body: string): Message | SvcErro
   }
 }
 
-export interface Loaded {
+interface Loaded {
   readonly activations: Map<Address, Activation | SvcError>;
   /** Actors that were not loaded in time. */
   readonly late: ReadonlySet<Address>;

@@ -37,7 +37,7 @@ export interface PackedBatch {
 const MOST_WAITING_CHARS = 16_384;
 
 /** The input of a batch. */
-export interface Taken {
+interface Taken {
   /** Readable messages that it took from the mailbox, and results. */
   readonly messages: readonly Message[];
   /** Results handled beside the mailbox. */

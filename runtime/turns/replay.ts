@@ -34,7 +34,7 @@ export interface LedgerLine {
   readonly message: Message;
 }
 
-export type ReplayedEvent = Omit<ActorEvent, 'payload'> & { readonly payload: unknown };
+type ReplayedEvent = Omit<ActorEvent, 'payload'> & { readonly payload: unknown };
 
 interface Replayed {
   readonly record: ActorRecord;

@@ -6,7 +6,7 @@ import type { Chain } from './chain.ts';
 const LOOK_MS = 10_000;
 
 /** A chain without a new entry for this long is closed. */
-export const IDLE_MS = 600_000;
+const IDLE_MS = 600_000;
 
 /** Most open chains. Above it those that were not used since the last check are closed, the least recently used first. */
 const MOST_OPEN = 2_000;

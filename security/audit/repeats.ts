@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts';
 const WINDOW_MS = 60_000;
 
 /** Which entries are equal, and how many different ones a tenant may have. */
-export interface RepeatRules {
+interface RepeatRules {
   readonly keyOf: (tenant: string, entry: OperationEntry) => string;
   /** Most different entries of a tenant that are written on their own within the window. */
   readonly mostDifferent: number;

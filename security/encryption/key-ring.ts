@@ -36,20 +36,20 @@ const REPORTED_WITHIN_MS = 100_000;
 const MOST_NODES = 1_000;
 
 /** A data key, with its stored form. */
-export interface DataKey {
+interface DataKey {
   readonly version: number;
   readonly wrapped: string;
   readonly key: Uint8Array;
 }
 
-export interface KeyVersionView {
+interface KeyVersionView {
   readonly version: number;
   /** ISO 8601. */
   readonly made_at: string;
 }
 
 /** How many secrets and data keys of payloads a key version has wrapped. */
-export type CountUses = (version: number) => Promise<number>;
+type CountUses = (version: number) => Promise<number>;
 
 interface KeyRingParts {
   /** Id of this node. */

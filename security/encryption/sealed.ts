@@ -10,7 +10,7 @@ const TAG_BYTES = 16;
  * The use of encrypted bytes, then whatever identifies their place. It is authenticated with them, so bytes that were moved to
  * another place cannot be decrypted there.
  */
-export type Context = readonly (string | number)[];
+type Context = readonly (string | number)[];
 
 const contextBytes = (context: Context): Buffer => Buffer.from(JSON.stringify(context));
 

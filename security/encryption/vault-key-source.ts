@@ -13,7 +13,7 @@ const EncryptAnswer = z.object({
 
 const DecryptAnswer = z.object({ data: z.object({ plaintext: z.string().max(1_000) }) });
 
-export type VaultKeySourceOptions = Omit<VaultAddress, 'setting'> &
+type VaultKeySourceOptions = Omit<VaultAddress, 'setting'> &
   VaultLogin & {
     /** Mount path of the transit engine. */
     readonly mount: string;

@@ -23,7 +23,7 @@ const FORGET_AFTER_MS = 180 * 86_400_000;
 const DAY_MS = 86_400_000;
 const MAX_ATTEMPTS = 16;
 
-export interface NodeAdmissionParts {
+interface NodeAdmissionParts {
   readonly documents: Documents;
   readonly clock: Clock;
   /** `spec.cluster.join_token`, valid for any node; read at each use, so that it can be replaced. */

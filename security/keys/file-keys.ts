@@ -21,7 +21,7 @@ const LOOK_AGAIN_MS = 1_000;
 /** A failed rotation by age is retried after this time. */
 const TRY_AGAIN_MS = 60_000;
 
-export interface FileKeysOptions {
+interface FileKeysOptions {
   /** Created at first use, mode 0700. */
   readonly directory: string;
   readonly rotateAfterDays: number;

@@ -10,7 +10,7 @@ import { createVaultKeys } from './vault-keys.ts';
 /** `spec.signing`, checked. */
 export type SigningSettings = z.infer<typeof NodeSigning>;
 
-export interface SigningParts {
+interface SigningParts {
   /** Keys of backend `file` are stored in its subdirectory `signing-keys`. */
   readonly dataDir: string;
   /** Resolves a secret reference of the settings. Called at each login, so that a changed secret needs no restart. */

@@ -37,7 +37,7 @@ export interface VaultAddress {
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
-export interface VaultAnswer {
+interface VaultAnswer {
   readonly status: number;
   /** Unchecked JSON of the answer; null without JSON. */
   readonly body: unknown;

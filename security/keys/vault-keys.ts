@@ -24,7 +24,7 @@ const SignAnswer = z.object({
   data: z.object({ signature: z.string().regex(/^vault:v\d{1,9}:[A-Za-z0-9+/]{1,2000}={0,2}$/) }),
 });
 
-export type VaultKeysOptions = Omit<VaultAddress, 'setting'> &
+type VaultKeysOptions = Omit<VaultAddress, 'setting'> &
   VaultLogin & {
     /** Mount path of the transit engine. */
     readonly mount: string;

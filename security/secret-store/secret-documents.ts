@@ -63,7 +63,7 @@ export interface VersionText {
 }
 
 /** A change of a secret: times are ISO 8601. */
-export interface SecretChange {
+interface SecretChange {
   readonly created_at: string | null;
   readonly updated_at: string;
   readonly updated_by: string | null;

@@ -37,7 +37,7 @@ export interface Webhooks {
   unusable(): Promise<readonly string[]>;
 }
 
-export interface WebhooksParts {
+interface WebhooksParts {
   readonly webhooks: readonly WebhookSettings[];
   /**
    * Called for each delivery, so that a changed secret takes effect at once. Throws `failed_precondition` for a missing secret.

@@ -14,7 +14,7 @@ import { builtInOffer } from '../tool-granter.ts';
 import { MAX_PAGE_BYTES, type WebPorts, webFetch, webRules } from '../web/tools.ts';
 import { directoryText, fileText, type Reading } from './workspace-text.ts';
 
-export interface ContextEffectParts {
+interface ContextEffectParts {
   readonly files: FilePorts;
   readonly web: WebPorts;
   readonly contexts: Pick<SecurityContexts, 'scopeFor'>;

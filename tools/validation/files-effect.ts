@@ -10,7 +10,7 @@ import { readText } from '../files/text-file.ts';
 import { ToolFailure } from '../tool.ts';
 import { builtInOffer } from '../tool-granter.ts';
 
-export interface FilesEffectParts {
+interface FilesEffectParts {
   readonly files: FilePorts;
   readonly contexts: Pick<SecurityContexts, 'scopeFor'>;
   /** Decides on each file as on a call of `fs.read`. */

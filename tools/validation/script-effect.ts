@@ -5,7 +5,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { ToolCommandRequest, ToolCommands } from '../../usecases/ports/commands.ts';
 import type { ScriptRules } from '../../usecases/ports/script-rules.ts';
 
-export interface ScriptEffectParts {
+interface ScriptEffectParts {
   readonly commands: ToolCommands;
   readonly rules: ScriptRules;
 }

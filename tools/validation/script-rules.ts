@@ -6,7 +6,7 @@ import type { ScriptRules } from '../../usecases/ports/script-rules.ts';
 import { cmdRun } from '../command/tools.ts';
 import { builtInOffer } from '../tool-granter.ts';
 
-export interface ScriptRulesParts {
+interface ScriptRulesParts {
   readonly contexts: Pick<SecurityContexts, 'scopeFor'>;
   readonly policy: ToolPolicy;
   /** The node's ceilings for `cmd.run`. */

@@ -36,7 +36,7 @@ export function callerIsNode(metadata: Metadata, { nodeId, role }: Pick<NodeIden
 export const targetIs = (metadata: Metadata, target: string): void => void targets.set(metadata, target);
 
 /** The data of a call that is known when it arrives. */
-export interface Arrived {
+interface Arrived {
   readonly path: string;
   readonly trace: string;
   readonly peer: string;

@@ -52,7 +52,7 @@ export const streamOptions = (style: ProblemStyle) => ({
 });
 
 /** The source of one execution's events. */
-export interface EventSource {
+interface EventSource {
   /** Throws `not_found`. */
   hasEnded(): Promise<boolean>;
   events(after: number, limit: number): Promise<ActorEvent[]>;

@@ -13,7 +13,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 export const isSafe = (method: string): boolean => SAFE_METHODS.has(method);
 
 /** The parts of a request that show whether a page of another site sent it. */
-export interface GuardedRequest {
+interface GuardedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   /** Origins whose pages may call anyway. */

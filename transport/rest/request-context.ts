@@ -20,7 +20,7 @@ import { isSafe, refuseForeignPages } from './local-guard.ts';
 import type { ProblemStyle, ProblemTexts } from './problem.ts';
 
 /** The right that a caller needs; `public` routes need no identity. */
-export type Access = Action | 'public';
+type Access = Action | 'public';
 
 declare module 'fastify' {
   interface FastifyRequest {

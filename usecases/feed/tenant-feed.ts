@@ -13,7 +13,7 @@ export interface Shown<T> {
   readonly content: T | null;
 }
 
-export interface TenantFeedParts<T> {
+interface TenantFeedParts<T> {
   readonly log: Pick<ChangeLog, 'read' | 'end' | 'onAppend'>;
   readonly clock: Clock;
   readonly tenant: string;

@@ -36,7 +36,7 @@ import type { WhyApi } from '../why/why.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 
 /** Deployed workflows and their runs. */
-export interface WorkflowParts {
+interface WorkflowParts {
   readonly catalog: WorkflowCatalog;
   readonly workflows: WorkflowApi;
 }
@@ -98,7 +98,7 @@ interface Schemas {
 }
 
 /** One call of an operation: its validated input, its caller and its trace. */
-export interface OperationCall<S extends Schemas = Schemas> {
+interface OperationCall<S extends Schemas = Schemas> {
   readonly params: S['params'] extends z.ZodType ? z.output<S['params']> : unknown;
   readonly query: S['query'] extends z.ZodType ? z.output<S['query']> : unknown;
   readonly headers: S['headers'] extends z.ZodType ? z.output<S['headers']> : unknown;

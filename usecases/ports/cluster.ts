@@ -94,7 +94,7 @@ export interface PlannedPool {
   readonly moves: readonly PlannedMove[];
 }
 
-export interface PlannedNode {
+interface PlannedNode {
   readonly node_id: string;
   readonly change: 'stays' | 'leaves' | 'joins';
   /** Null when this version cannot read what the node publishes. */
@@ -161,7 +161,7 @@ export const TAKEOVER_REASONS = [
   'lease_lost',
 ] as const;
 
-export type TakeoverReason = (typeof TAKEOVER_REASONS)[number];
+type TakeoverReason = (typeof TAKEOVER_REASONS)[number];
 
 /** A node's answer to a configuration that was pushed to it. */
 export interface PushAnswer {

@@ -12,7 +12,7 @@ import type { WaitReason } from '../waits/wait-reason.ts';
 import type { ForkApi, ForkSource } from './fork-source.ts';
 
 /** A caller's fork of a run. Absent fields are as in the original. */
-export interface ForkCall {
+interface ForkCall {
   readonly id: string;
   /** Default: the last message after which the run had not ended. */
   readonly messageId?: string;
@@ -34,7 +34,7 @@ interface ForkCaller {
   readonly idempotencyKey?: string;
 }
 
-export interface ForkedRun {
+interface ForkedRun {
   readonly id: string;
   readonly kind: ForkSource['kind'];
   readonly forked_from: ForkedFrom;

@@ -8,7 +8,7 @@ import { isUnfinished, type Run, type RunDocument, type RunKind, type RunStatus,
 import { matches, type RunFilter, statusesOf } from './run-filter.ts';
 
 /** A page of runs. `next` continues behind it; it is absent at the end. A page may be short and have a `next`. */
-export interface RunPage {
+interface RunPage {
   readonly runs: Run[];
   readonly next?: string;
 }

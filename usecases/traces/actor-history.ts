@@ -14,7 +14,7 @@ import { isoTime, shownValue } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
 import { attemptNumbers, keptLedger, namingNext } from './trace.ts';
 
-export interface ActorHistory {
+interface ActorHistory {
   readonly address: Address;
   readonly deliveries: readonly DeliveryRow[];
   readonly next: string | null;
@@ -33,7 +33,7 @@ interface StateHead {
   readonly differs: ReplayDifference | null;
 }
 
-export interface ActorStateAt extends StateHead {
+interface ActorStateAt extends StateHead {
   readonly message_id: string;
   readonly at: string;
   readonly revision: number;
@@ -44,7 +44,7 @@ export interface ActorStateAt extends StateHead {
   readonly state_omitted?: true;
 }
 
-export interface ActorStateDiff extends StateHead {
+interface ActorStateDiff extends StateHead {
   /** Null: before the message `to`. */
   readonly from: string | null;
   readonly to: string;

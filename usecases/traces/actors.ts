@@ -12,7 +12,7 @@ import { isoTime, shownValue, withoutSecrets } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
 
 /** An actor as readers get it. */
-export interface ShownActor {
+interface ShownActor {
   readonly address: Address;
   readonly kind: string;
   readonly id: string;

@@ -38,7 +38,7 @@ type StoredLetter = DeadLetterRecord & {
 };
 
 /** A message or record that its actor could not handle, as readers get it. */
-export interface DeadLetter {
+interface DeadLetter {
   readonly id: string;
   readonly address: Address;
   /** `record`: the state of the actor cannot be read. */
@@ -59,7 +59,7 @@ export interface DeadLetter {
 }
 
 /** One letter with the payload of its message. */
-export interface DeadLetterInFull extends DeadLetter {
+interface DeadLetterInFull extends DeadLetter {
   readonly payload: Json;
   readonly payload_chars: number;
   readonly payload_omitted?: true;

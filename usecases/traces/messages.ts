@@ -22,7 +22,7 @@ interface MessageAttempt {
 }
 
 /** A message with its outcome. */
-export interface ShownMessage {
+interface ShownMessage {
   readonly message_id: string;
   readonly trace_id: string;
   readonly cause_id: string | null;
@@ -48,7 +48,7 @@ interface DistantDelivery extends DeliveryRow {
   readonly depth: number;
 }
 
-export interface MessageChain {
+interface MessageChain {
   readonly message_id: string;
   readonly deliveries: readonly DistantDelivery[];
   /** Whether there is more behind the depth, or beyond the most that one answer holds. */

@@ -31,7 +31,7 @@ const LITERAL = /^literal:/;
 const MOST_SHOWN_CHARS = 1024 * 1024;
 
 /** A recorded value as readers get it. */
-export interface ShownValue {
+interface ShownValue {
   /** Null when it is larger than readers get. */
   readonly value: Json;
   readonly chars: number;

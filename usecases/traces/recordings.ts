@@ -20,7 +20,7 @@ import { Sight, type SightParts } from './sight.ts';
 import { keptLedger } from './trace.ts';
 
 /** What a recording of a run consists of: its first line, and the actors whose lines follow. */
-export interface RunRecording {
+interface RunRecording {
   readonly head: RecordingHead;
   readonly actors: readonly Address[];
 }
@@ -33,7 +33,7 @@ export interface RecordingApi {
   actor(viewer: Identity, kind: string, id: string, next: string | undefined): Promise<RecordedPage>;
 }
 
-export interface RecordingApiParts extends SightParts {
+interface RecordingApiParts extends SightParts {
   readonly client: SightParts['client'] & RecordParts['client'] & Pick<ActorReadParts['client'], 'partitionOf'>;
   readonly registry: SightParts['registry'] & RecordParts['registry'];
   readonly payloads: RecordParts['payloads'];

@@ -1,7 +1,7 @@
 import { criticalPath, endOf, type PathStep, type TimedDelivery } from './critical-path.ts';
 
 /** An effect of the trace, Unix ms. */
-export interface TimedEffect {
+interface TimedEffect {
   readonly effect_id: string;
   readonly kind: string | null;
   readonly started_at: number | null;

@@ -9,7 +9,7 @@ import { payloadOf } from './trace-effects.ts';
 import { runOf, type TraceStatus, traceStatus } from './trace-status.ts';
 
 /** One trace in a list. */
-export interface TraceRow {
+interface TraceRow {
   readonly trace_id: string;
   /** Id of the message that began it. */
   readonly root: string;

@@ -114,7 +114,7 @@ async function runStanding(
 }
 
 /** The data of the run lists about the run of a trace. */
-export interface NamedRun {
+interface NamedRun {
   readonly name: string | null;
   /** Code of its failure. */
   readonly errorCode: string | null;

@@ -10,7 +10,7 @@ import { listTraces, type TraceFilter, type TraceList } from './trace-list.ts';
 import { traceOfRun } from './trace-status.ts';
 
 /** The critical path of a trace. */
-export interface ShownPath extends TraceHead {
+interface ShownPath extends TraceHead {
   readonly duration_ms: number;
   readonly steps: readonly (Omit<PathStep, 'from' | 'until'> & {
     readonly from_at: string;
@@ -22,7 +22,7 @@ export interface ShownPath extends TraceHead {
 }
 
 /** How the time of a trace was spent. */
-export interface ShownSummary extends TraceHead, TraceTimes {
+interface ShownSummary extends TraceHead, TraceTimes {
   readonly cut?: true;
 }
 

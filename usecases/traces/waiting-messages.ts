@@ -9,7 +9,7 @@ import { isoTime } from './reader-view.ts';
 import { Sight, type SightParts } from './sight.ts';
 
 /** A message that waits for an actor, as readers get it. */
-export interface ShownWaitingMessage {
+interface ShownWaitingMessage {
   readonly message_id: string;
   readonly cause_id: string | null;
   readonly trace_id: string;
@@ -20,7 +20,7 @@ export interface ShownWaitingMessage {
   readonly at: string | null;
 }
 
-export interface ShownMailbox {
+interface ShownMailbox {
   readonly address: Address;
   readonly messages: readonly ShownWaitingMessage[];
   readonly next_page_token?: string;
@@ -39,7 +39,7 @@ export interface ActorMailboxApi {
   ): Promise<ShownMailbox>;
 }
 
-export interface ActorMailboxParts extends SightParts {
+interface ActorMailboxParts extends SightParts {
   readonly client: Pick<ActorClient, 'read' | 'waiting'>;
 }
 

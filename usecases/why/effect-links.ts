@@ -5,7 +5,7 @@ import type { Reading } from './reading.ts';
 import { mailboxLink } from './turn-links.ts';
 
 /** Effects that an actor requested: id -> kind, and their name in a sentence. */
-export interface AskedEffects {
+interface AskedEffects {
   readonly ids: ReadonlyMap<string, string>;
   /** Such as `its model`. */
   readonly what: string;

@@ -45,7 +45,7 @@ export function endOfExecution(state: EndedExecution): WhyLink[] {
 }
 
 /** A run that a workflow's last state waited for. */
-export interface EndedChild {
+interface EndedChild {
   readonly kind: 'execution' | 'workflow';
   readonly id: string;
 }

@@ -89,7 +89,7 @@ export const WhyLink = z
 
 export type WhyLink = z.output<typeof WhyLink>;
 
-export type WhyKind = WhyLink['kind'];
+type WhyKind = WhyLink['kind'];
 
 export type LinkOf<Kind extends WhyKind> = Extract<WhyLink, { kind: Kind }>;
 

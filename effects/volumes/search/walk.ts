@@ -9,7 +9,7 @@ const MAX_NAMES = 100_000;
 const SKIPPED = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOOLONG', 'ENXIO'];
 
 /** An entry of the walk. */
-export interface Found {
+interface Found {
   /** Path below the start. */
   readonly path: string;
   readonly kind: 'file' | 'directory' | 'other';
@@ -17,7 +17,7 @@ export interface Found {
   readonly entry: string;
 }
 
-export interface WalkOptions {
+interface WalkOptions {
   readonly isRoot: boolean;
   /** Deeper directories are not opened. */
   readonly depth: number;

@@ -18,7 +18,7 @@ export const NodeIdParams = z.object({ id: NodeId });
 
 const Partitions = z.record(z.string(), z.number().int()).describe('Number of partitions by pool.');
 
-export const WaitingFor = z.object({
+const WaitingFor = z.object({
   tags: list(z.string()),
   reason: z.string().describe('Such as "waiting for a node with tags gpu".'),
 });
