@@ -3,7 +3,8 @@ import { type Partition, poolOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { toSvcError } from '../errors.ts';
 import { counted } from '../kit/counted.ts';
-import { within } from '../kit/waits.ts';
+import { SharedRuns } from '../kit/queues.ts';
+import { sleep, within } from '../kit/waits.ts';
 import type { Placement } from '../locator.ts';
 import type { Random } from '../random.ts';
 import type { LogServer } from './log-server.ts';
@@ -136,8 +137,16 @@ interface HandOverParts {
 /** Longest wait for a running batch. The commit of one that runs longer will be fenced. */
 const DRAINED_WITHIN_MS = 10_000;
 
-/** Releases one partition after its running batch, for the member that wants it (P2). */
-export async function handOver(parts: HandOverParts, server: LogServer<Partition>, lose: () => void): Promise<void> {
+/**
+ * Releases one partition after its running batch, for the member that wants it (P2), and announces it: other partitions may
+ * have batches that run for long.
+ */
+export async function handOver(
+  parts: HandOverParts,
+  server: LogServer<Partition>,
+  lose: () => void,
+  announce: SharedRuns,
+): Promise<void> {
   try {
     await drained(parts.clock, server);
     lose();
@@ -145,7 +154,20 @@ export async function handOver(parts: HandOverParts, server: LogServer<Partition
   } catch (thrown) {
     parts.warn('a lease could not be released; other nodes take the partition when it expires', toSvcError(thrown));
   }
+  await announce.run();
 }
+
+const ANNOUNCE_TOGETHER_MS = 10;
+
+/** Tells the other nodes that partitions are free, once for all that become free within some milliseconds. */
+export const announcing = (parts: Pick<LeaseTaking, 'placement' | 'warn'> & Pick<HandOverParts, 'clock'>): SharedRuns =>
+  new SharedRuns(async () => {
+    // A process may have nothing else to do when it stops, and timers of the clock do not keep it alive.
+    const alive = setInterval(() => {}, ANNOUNCE_TOGETHER_MS);
+    await sleep(parts.clock, ANNOUNCE_TOGETHER_MS);
+    clearInterval(alive);
+    await logged(parts, 'announcing free partitions', parts.placement.freed());
+  });
 
 /** Resolves when the running work has committed, or after the time limit. */
 export async function drained(clock: Clock, server: LogServer): Promise<void> {

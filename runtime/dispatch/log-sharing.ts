@@ -40,6 +40,7 @@ interface Reading {
 }
 
 const REPEAT_MS = 50;
+const LOOK_FOR_LOGS_MS = 10_000;
 
 /**
  * The logs that the partitions of this node share, one for each tag of the store (`SharedLogs.tagOf`), and the closed
@@ -54,6 +55,7 @@ export class LogSharing {
   readonly #shared = new LogsShared();
   /** Logs whose creation had an unknown outcome. */
   readonly #unsure = new Map<SharedLog, Lease<SharedLog>>();
+  #lookedAt = 0;
 
   constructor(parts: LogSharingParts, on: LogSharingEvents) {
     this.#parts = parts;
@@ -247,8 +249,11 @@ export class LogSharing {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Takes over logs whose holders are gone: their journals may not be in the documents. */
+  /** Takes over logs whose holders are gone, since their journals may not be in the documents. Looks for them at intervals. */
   async adoptLeft(): Promise<void> {
+    const now = this.#parts.clock.monotonic();
+    if (now - this.#lookedAt < LOOK_FOR_LOGS_MS) return;
+    this.#lookedAt = now;
     for (const log of (await this.#logs?.list()) ?? []) await this.adopt(log);
   }
 

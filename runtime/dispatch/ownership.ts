@@ -2,9 +2,17 @@ import type { Lease } from '../actor-store.ts';
 import { isSharedLog, type Log, type Partition, partitionsOf, poolOf } from '../address.ts';
 import { toSvcError } from '../errors.ts';
 import { SharedRuns } from '../kit/queues.ts';
-import { sleep } from '../kit/waits.ts';
 import type { Committed } from './commit-turns.ts';
-import { drained, handOver, LeaseAges, logged, servedByOthers, takeAll, takeLease } from './lease-taking.ts';
+import {
+  announcing,
+  drained,
+  handOver,
+  LeaseAges,
+  logged,
+  servedByOthers,
+  takeAll,
+  takeLease,
+} from './lease-taking.ts';
 import { LogServer } from './log-server.ts';
 import { LogSharing, type LogSharingParts } from './log-sharing.ts';
 import { HeldServers, Membership } from './membership.ts';
@@ -16,9 +24,6 @@ export interface OwnershipOptions extends LogSharingParts {
   /** How long the set of held partitions must stay unchanged before they share a log: each change costs all of them. */
   readonly shareAfterMs: number;
 }
-
-const LOOK_FOR_LOGS_MS = 10_000;
-const ANNOUNCE_TOGETHER_MS = 10;
 
 /** Changes of partitions and logs, for the dispatcher that serves them. */
 export interface OwnershipEvents {
@@ -44,18 +49,18 @@ export class OwnedPartitions {
   readonly #sharing: LogSharing;
   readonly #before: ServedBefore;
   readonly #settling = new SharedRuns(() => this.#work());
-  readonly #announcing = new SharedRuns(() => this.#announceFree());
+  readonly #announcing: SharedRuns;
   #cancelWake: () => void = () => {};
   #cancelGather: () => void = () => {};
   #isSettleDue = false;
   #isGatherDue = false;
-  #lookedForLogsAt = 0;
   #stopped = false;
 
   constructor(options: OwnershipOptions, events: OwnershipEvents) {
     this.#options = options;
     this.#events = events;
     this.#before = new ServedBefore(options);
+    this.#announcing = announcing(options);
     this.#membership = new Membership(options, { lost: () => this.#loseAll(), superseded: () => this.#supersede() });
     this.#sharing = new LogSharing(options, {
       committed: (server, done) => events.committed(server, done),
@@ -135,24 +140,12 @@ export class OwnedPartitions {
       );
     for (const outcome of [joined, ...extended]) if (outcome.status === 'rejected') throw outcome.reason;
     await this.#before.look();
-    await this.#lookForLogs();
-  }
-
-  /** Removes closed logs whose journals are in the documents, and takes over logs whose holders are gone. */
-  async #lookForLogs(): Promise<void> {
     await this.#sharing.removeRead();
-    const { clock } = this.#options;
-    if (this.#stopped || clock.monotonic() - this.#lookedForLogsAt < LOOK_FOR_LOGS_MS) return;
-    this.#lookedForLogsAt = clock.monotonic();
-    await this.#sharing.adoptLeft();
+    if (!this.#stopped) await this.#sharing.adoptLeft();
   }
 
   #isRead(server: LogServer): boolean {
-    const { log } = server.lease;
-    const home = isSharedLog(log) ? undefined : this.#servers.get(log);
-    return home === undefined
-      ? this.serverOf(log) === server
-      : home === server && this.#sharing.sharedBy(home) === null;
+    return this.logs.includes(server);
   }
 
   async #extend(server: LogServer, asked: number): Promise<void> {
@@ -175,8 +168,7 @@ export class OwnedPartitions {
   /** Acquires partitions that other nodes released: by the known assignment if it has some that are not held here. */
   async acquireFreed(): Promise<void> {
     const isAnyMissing = [...this.#membership.assignment.wanted].some((partition) => !this.#servers.has(partition));
-    if (!isAnyMissing) await this.adjust();
-    else if (!this.#stopped) await this.#settleSoon();
+    await (isAnyMissing && !this.#stopped ? this.#settleSoon() : this.adjust());
   }
 
   /** Drops leases not renewed for a whole TTL (store unavailable, process frozen): other nodes may hold them. */
@@ -349,20 +341,9 @@ export class OwnedPartitions {
     const going = this.#servers.leave(servers.filter((server) => !server.lost));
     if (going.length === 0) return;
     await Promise.all(
-      going.map(async (server) => {
-        await handOver(this.#options, server, () => this.lose(server));
-        // The others may have batches that run for long: what is free is served meanwhile.
-        await this.#announcing.run();
-      }),
+      going.map((server) => handOver(this.#options, server, () => this.lose(server), this.#announcing)),
     );
     this.#servers.left(going);
-  }
-
-  /** Tells the other nodes that partitions are free, once for all that become free within some milliseconds. */
-  async #announceFree(): Promise<void> {
-    const { clock, placement } = this.#options;
-    await sleep(clock, ANNOUNCE_TOGETHER_MS);
-    await logged(this.#options, 'announcing free partitions', placement.freed());
   }
 
   /** Drops a log whose lease is lost, or whose store may have lost writes that this node knows. */
