@@ -8,6 +8,7 @@ import { areasOnceOpen, type EffectAreas, workersOnceOpen } from './app/effect-a
 import { openEffects } from './app/effects.ts';
 import { openFigures, timedStores } from './app/figures.ts';
 import { openCluster, openMembership, openModels, openSigning } from './app/fleet.ts';
+import { heapKeeper } from './app/heap-growth.ts';
 import { standardErrorLog } from './app/log/log-output.ts';
 import { RunLog } from './app/log/run-log.ts';
 import type { Node, NodeInput } from './app/node.ts';
@@ -217,6 +218,7 @@ function openRuntime(parts: {
     meter: new RunLog({ logger: context.logger, clock: context.clock, inner: metrics ?? noMeter }),
     tracing,
     retention: retentionOf({ settings: settings.retention, documents, logger }),
+    onParked: heapKeeper(),
     warn,
   });
 }

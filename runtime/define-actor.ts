@@ -175,6 +175,8 @@ export interface ActorDefinition<
   readonly pool?: 'default' | 'system';
   /** Its actors may live outside their home partition: `ActorClient.place` (K1, P1, P4). */
   readonly placed?: boolean;
+  /** How long an actor that is not used stays in memory, ms, at most the time of the runtime. Default: that time. */
+  readonly idleMs?: number;
   /** Events that no other event follows: the actor's stream ends with one of these. */
   readonly finalEvents?: readonly (keyof Events & string)[];
   /**

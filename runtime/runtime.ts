@@ -64,6 +64,8 @@ export interface RuntimeParts {
   readonly meter?: Meter;
   /** Default: spans are not exported, and every trace that begins here is sampled. */
   readonly tracing?: Tracing;
+  /** Called with the number of effects that wait without a slot, after each change of it. */
+  readonly onParked?: (count: number) => void;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -224,6 +226,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     clock,
     random,
     concurrency: settings.effectConcurrency,
+    onParked: parts.onParked ?? (() => {}),
     meter,
     sink: tracing.sink,
     encode: (message) => encodeMessage(payloads, message),

@@ -44,14 +44,18 @@ export const TOOL_NAME_CHARS = 200;
 export async function callTool(parts: CallerToolParts, caller: Caller, call: CallerCall): Promise<CallerAnswer> {
   const leave = startsRun(call.tool) ? parts.admission?.enter() : undefined;
   try {
-    const opened = await openedFor(parts, caller, call);
-    const invoke = () => invoked(parts, caller, call, opened.sessionId);
-    const answer = opened.reads ? await invoke() : await recorded(parts, caller, call.tool, invoke);
-    return { answer, isOffered: opened.isOffered };
+    const { sessionId, isOffered, reads } = await openedFor(parts, caller, call);
+    // A call that only waits needs nothing of this function, so it is not awaited.
+    if (reads && leave === undefined) return answerWith(isOffered, invoked(parts, caller, call, sessionId));
+    const invoke = () => invoked(parts, caller, call, sessionId);
+    return { answer: await (reads ? invoke() : recorded(parts, caller, call.tool, invoke)), isOffered };
   } finally {
     leave?.();
   }
 }
+
+const answerWith = (isOffered: boolean, invoking: Promise<InvokeAnswer>): Promise<CallerAnswer> =>
+  invoking.then((answer) => ({ answer, isOffered }));
 
 /**
  * The part of a call that stays in memory while it waits. Thousands of calls wait at once, and a grant may list a

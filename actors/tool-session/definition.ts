@@ -23,6 +23,8 @@ export const toolSessionActor = ({ policy }: { readonly policy: ToolPolicy }) =>
     on: { Open, Invoke: invoke(policy), ToolEnded, Record, Refuse, Close, Revoke, Expired },
     creates: ['Open', 'Close', 'Record'],
     finalEvents: ['SessionClosed'],
+    // A session waits for its call, which may last for minutes, and thousands do at once.
+    idleMs: 5_000,
     view: {
       collection: TOOL_SESSIONS.name,
       indexes: TOOL_SESSIONS.indexes,

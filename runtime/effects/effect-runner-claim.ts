@@ -35,65 +35,95 @@ export function renewClaim(
   lasting: boolean,
   lost: () => void,
 ): Renewing {
-  const { clock, store, onFault } = settings;
-  const first = { ttlMs: settings.claimTtlMs, everyMs: settings.renewEveryMs };
-  const usual = lasting ? { ...first, ttlMs: Math.max(first.ttlMs, settings.lastingClaimTtlMs) } : first;
-  const parked = {
-    ttlMs: Math.max(usual.ttlMs, settings.parkedClaimTtlMs),
-    everyMs: settings.parkedRenewEveryMs,
-  };
-  let pace = usual;
-  let keptAt = clock.monotonic();
-  let keptForMs = first.ttlMs;
-  let failed = false;
-  let beating = false;
-  let stopped = false;
-  let cancel = () => {};
-  const beat = async () => {
-    const { ttlMs } = pace;
+  return new ClaimRenewal(settings, job, attempt, lasting, lost);
+}
+
+/** One object instead of functions that share variables, because thousands of effects wait at once. */
+class ClaimRenewal implements Renewing {
+  readonly #settings: RunnerSettings;
+  readonly #job: EffectJob;
+  readonly #attempt: number;
+  readonly #lasting: boolean;
+  readonly #lost: () => void;
+  #isParked = false;
+  #keptAt: number;
+  #keptForMs: number;
+  #failed = false;
+  #beating = false;
+  #stopped = false;
+  #cancel = () => {};
+
+  constructor(settings: RunnerSettings, job: EffectJob, attempt: number, lasting: boolean, lost: () => void) {
+    this.#settings = settings;
+    this.#job = job;
+    this.#attempt = attempt;
+    this.#lasting = lasting;
+    this.#lost = lost;
+    this.#keptAt = settings.clock.monotonic();
+    this.#keptForMs = settings.claimTtlMs;
+    if (this.#ttlMs > this.#keptForMs) void this.#beat();
+    else this.#next();
+  }
+
+  slowDown(): void {
+    this.#isParked = true;
+    if (!this.#beating && !this.#stopped) void this.#beat();
+  }
+
+  speedUp(): void {
+    this.#isParked = false;
+    if (!this.#beating && !this.#stopped) this.#next();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  get #ttlMs(): number {
+    const { claimTtlMs, lastingClaimTtlMs, parkedClaimTtlMs } = this.#settings;
+    const usual = this.#lasting ? Math.max(claimTtlMs, lastingClaimTtlMs) : claimTtlMs;
+    return this.#isParked ? Math.max(usual, parkedClaimTtlMs) : usual;
+  }
+
+  get #everyMs(): number {
+    return this.#isParked ? this.#settings.parkedRenewEveryMs : this.#settings.renewEveryMs;
+  }
+
+  async #beat(): Promise<void> {
+    const { clock, store, onFault } = this.#settings;
+    const { partition, id } = this.#job;
+    const ttlMs = this.#ttlMs;
     const askedAt = clock.monotonic();
-    cancel();
-    beating = true;
+    this.#cancel();
+    this.#beating = true;
     try {
-      const kept = await store.keepEffect(job.partition, job.id, attempt, ttlMs);
-      failed = false;
-      if (!kept) return lost();
-      keptAt = askedAt;
-      keptForMs = ttlMs;
+      const kept = await store.keepEffect(partition, id, this.#attempt, ttlMs);
+      this.#failed = false;
+      if (!kept) return this.#lost();
+      this.#keptAt = askedAt;
+      this.#keptForMs = ttlMs;
     } catch (error) {
-      failed = true;
-      if (toSvcError(error).code !== 'unavailable') onFault(error, { effectId: job.id, doing: 'renewing its claim' });
+      this.#failed = true;
+      if (toSvcError(error).code !== 'unavailable') onFault(error, { effectId: id, doing: 'renewing its claim' });
     } finally {
-      beating = false;
+      this.#beating = false;
     }
-    if (stopped) return;
+    if (this.#stopped) return;
     // One renewal at a time: two could arrive in the wrong order.
-    if (pace.ttlMs > keptForMs && keptAt === askedAt) void beat();
-    else next();
-  };
-  const next = () => {
+    if (this.#ttlMs > this.#keptForMs && this.#keptAt === askedAt) void this.#beat();
+    else this.#next();
+  }
+
+  #next(): void {
+    const { clock } = this.#settings;
     // A process that was frozen renews as soon as it runs again. An unavailable store is called more often.
     const now = clock.monotonic();
-    const dueAt = failed ? now + pace.everyMs / 4 : keptAt + pace.everyMs;
-    cancel();
-    cancel = clock.after(Math.max(0, (pace === parked ? together(dueAt) : dueAt) - now), () => void beat());
-  };
-  if (usual.ttlMs > keptForMs) void beat();
-  else next();
-  return {
-    slowDown() {
-      pace = parked;
-      if (!beating && !stopped) void beat();
-    },
-    speedUp() {
-      pace = usual;
-      if (!beating && !stopped) next();
-    },
-    stop() {
-      stopped = true;
-      cancel();
-    },
-  };
+    const dueAt = this.#failed ? now + this.#everyMs / 4 : this.#keptAt + this.#everyMs;
+    this.#cancel();
+    const waitMs = Math.max(0, (this.#isParked ? together(dueAt) : dueAt) - now);
+    this.#cancel = clock.after(waitMs, () => void this.#beat());
+  }
 }
 
 /**
@@ -167,6 +197,8 @@ export interface EffectRunnerOptions {
   readonly parkedRenewEveryMs?: number;
   /** Most effects that wait without a slot at a time. Further ones keep their slots while they wait. */
   readonly mostParked?: number;
+  /** Called with the number of effects that wait without a slot, after each change of it. */
+  readonly onParked?: (count: number) => void;
   /** How long `stop` lets `once` effects finish before they are recorded as in doubt. */
   readonly stopGraceMs?: number;
   /** How long an aborted handler may take to end before the runner continues without it. */
@@ -198,6 +230,7 @@ export function runnerSettings(options: EffectRunnerOptions): RunnerSettings {
     parkedClaimTtlMs: 60_000,
     parkedRenewEveryMs: 20_000,
     mostParked: 50_000,
+    onParked: () => {},
     // Together with the time that transports and stores take, a node ends within 30 s
     // (docs/operations/operating-a-cluster.md).
     stopGraceMs: 8_000,

@@ -48,8 +48,8 @@ export class EffectRunner {
   /** Throws when two handlers have the same kind. */
   constructor(options: EffectRunnerOptions) {
     this.#settings = runnerSettings(options);
-    const { concurrency: slots, mostParked: most } = this.#settings;
-    this.#parking = new EffectParking({ most, slots });
+    const { concurrency: slots, mostParked: most, onParked } = this.#settings;
+    this.#parking = new EffectParking({ most, slots, onParked });
     this.#outages = new StoreOutages(this.#settings);
     for (const handler of options.handlers) {
       if (this.#handlers.has(handler.kind)) {

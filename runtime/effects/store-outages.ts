@@ -105,18 +105,22 @@ function overOrAborted(over: Promise<void>, signal: AbortSignal): Promise<void> 
 export class EffectParking {
   readonly #most: number;
   readonly #waiting = new Set<() => void>();
+  readonly #onParked: (count: number) => void;
   #free: number;
   #parked = 0;
 
-  constructor(bounds: { readonly most: number; readonly slots: number }) {
+  /** `onParked` is called with the number of effects that wait, after each change of it. */
+  constructor(bounds: { readonly most: number; readonly slots: number; readonly onParked: (count: number) => void }) {
     this.#most = bounds.most;
     this.#free = bounds.slots;
+    this.#onParked = bounds.onParked;
   }
 
   /** Begins a wait. False: too many effects wait already. */
   enter(): boolean {
     if (this.#parked >= this.#most) return false;
     this.#parked += 1;
+    this.#onParked(this.#parked);
     return true;
   }
 
@@ -126,6 +130,7 @@ export class EffectParking {
    */
   async goOn(signal: AbortSignal): Promise<boolean> {
     this.#parked -= 1;
+    this.#onParked(this.#parked);
     if (signal.aborted) return false;
     if (this.#free > 0) {
       this.#free -= 1;

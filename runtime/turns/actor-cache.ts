@@ -25,6 +25,8 @@ interface Held {
  */
 export class ActorCache {
   readonly #activations = new Map<Address, Held>();
+  /** Those of kinds that leave memory earlier (`ActorDefinition.idleMs`), in order of use as well. */
+  readonly #brief = new Map<Address, Held>();
   /** How often this process took each partition. */
   readonly #terms = new Map<Partition, number>();
   readonly #bounds: CacheBounds;
@@ -66,6 +68,7 @@ export class ActorCache {
     this.#activations.delete(address);
     found.usedAt = this.#clock.monotonic();
     this.#activations.set(address, found);
+    if (this.#brief.delete(address)) this.#brief.set(address, found);
     return found.activation;
   }
 
@@ -83,7 +86,9 @@ export class ActorCache {
     const { address, size } = activation;
     this.drop(address);
     if (!this.#isOfThisTerm(activation)) return;
-    this.#activations.set(address, { activation, size, usedAt: this.#clock.monotonic() });
+    const held = { activation, size, usedAt: this.#clock.monotonic() };
+    this.#activations.set(address, held);
+    if (activation.definition.idleMs !== undefined) this.#brief.set(address, held);
     this.#bytes += size;
     const { actors, bytes } = this.#bounds;
     const isWithin = (): boolean => this.#activations.size <= actors && this.#bytes <= bytes;
@@ -99,6 +104,7 @@ export class ActorCache {
     const held = this.#activations.get(address);
     if (held === undefined) return;
     this.#activations.delete(address);
+    this.#brief.delete(address);
     this.#bytes -= held.size;
   }
 
@@ -107,11 +113,15 @@ export class ActorCache {
       if (partitions.has(activation.partition)) this.drop(address);
   }
 
-  /** Drops actors that were not used for `idleMs`. */
+  /** Drops actors that were not used for `idleMs`, or for the shorter time of their kind. */
   passivate(): void {
-    const before = this.#clock.monotonic() - this.#bounds.idleMs;
+    const now = this.#clock.monotonic();
+    for (const [address, { usedAt, activation }] of this.#brief) {
+      if (now - usedAt < Math.min(this.#bounds.idleMs, activation.definition.idleMs ?? 0)) break;
+      this.drop(address);
+    }
     for (const [address, { usedAt }] of this.#activations) {
-      if (usedAt > before) return;
+      if (now - usedAt < this.#bounds.idleMs) return;
       this.drop(address);
     }
   }

@@ -54,3 +54,24 @@ test('an actor of an earlier term of its partition is not found, nor kept when i
   cache.put({ ...activation('a', 10), term: cache.termOf('default:0') });
   assert.deepEqual(held(cache, 'a', 'b'), ['a', 'b']);
 });
+
+test('an actor of a kind that leaves memory early goes before the others, and one that is used stays', () => {
+  let now = 0;
+  const cache = new ActorCache({ ...systemClock, monotonic: () => now }, { actors: 10, bytes: 1_000, idleMs: 60_000 });
+  const early = { ...counter, idleMs: 5_000 };
+  cache.put(activation('a', 10));
+  for (const id of ['b', 'c', 'd']) cache.put({ ...activation(id, 10), definition: early });
+  now = 4_000;
+  cache.get(named('c'));
+  cache.drop(named('d'));
+  now = 5_000;
+  cache.passivate();
+  assert.equal(cache.peek(named('b')), undefined);
+  assert.deepEqual([cache.size, cache.bytes, cache.peek(named('c')) === undefined], [2, 20, false]);
+  now = 9_000;
+  cache.passivate();
+  assert.deepEqual(held(cache, 'a', 'b', 'c'), ['a']);
+  now = 69_000;
+  cache.passivate();
+  assert.equal(cache.size, 0);
+});

@@ -67,6 +67,19 @@ describe('effects that wait without a place', () => {
     });
   });
 
+  test('the number of waiting effects is told at each change', async () => {
+    const gate = Promise.withResolvers<void>();
+    const counts: number[] = [];
+    const use = async ({ ledger, ask }: Setup): Promise<void> => {
+      const waiting = await Promise.all([ask('wait'), ask('wait')]);
+      await until(() => counts.length === 2, 'both to wait');
+      gate.resolve();
+      await until(() => waiting.every((one) => resultOf(ledger, one)), 'both to end');
+    };
+    await setup([parkedOn(gate.promise)], use, { onParked: (count) => counts.push(count) });
+    assert.deepEqual(counts, [1, 2, 1, 0]);
+  });
+
   test('no more effects continue at a time than there are places', async () => {
     const gate = Promise.withResolvers<void>();
     let going = 0;

@@ -22,7 +22,7 @@ import { INSTRUCTIONS, listedPrompts, promptText } from './prompts.ts';
 import { listedResources, listedTemplates, resourceRead } from './resources.ts';
 import { loadSdk, type McpSdk } from './sdk.ts';
 import { aliasesOf } from './tool-aliases.ts';
-import { answeredCall, callTool, inItsTrace, type ToolRequest } from './tool-call.ts';
+import { answeredCall, callTool, inItsTrace, plainCall, type ToolRequest } from './tool-call.ts';
 
 /** Largest body, bytes: the arguments of one call and their envelope. */
 const BODY_BYTES = 4 * 1024 * 1024;
@@ -57,16 +57,19 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
       bodyLimit: Math.min(BODY_BYTES, limits.bodyBytes),
       schema: { hide: true },
     };
-    scope.post('/mcp', route, async (request, reply) => {
+    // Thousands of calls wait at once: the functions on the way to the result return promises and await nothing, since a
+    // function that awaits keeps all its variables.
+    scope.post('/mcp', route, (request, reply) => {
       const gone = new AbortController();
       const onClose = (): void => {
         if (!reply.raw.writableFinished) gone.abort(new SvcError('cancelled', 'the client is gone'));
       };
       reply.raw.once('close', onClose);
-      const { status, type, text } = await answerMcp(mcp, parts, request, gone.signal);
-      reply.raw.removeListener('close', onClose);
-      reply.code(status);
-      return text === '' || type === null ? reply.send() : reply.type(type).send(text);
+      return answerMcp(mcp, parts, request, gone.signal).then(({ status, type, text }) => {
+        reply.raw.removeListener('close', onClose);
+        reply.code(status);
+        return text === '' || type === null ? reply.send() : reply.type(type).send(text);
+      });
     });
     done();
   });
@@ -83,8 +86,10 @@ async function answerMcp(
   const taken = await takenOf(mcp, request, { depth: limits.jsonDepth, caller, version, onBug });
   if ('status' in taken) return taken;
   const sdk = await loadSdk();
-  return { status: 200, type: 'application/json', text: await answeredCall(sdk, mcp, caller, taken, onBug) };
+  return answeredCall(sdk, mcp, caller, taken, onBug).then(jsonAnswer);
 }
+
+const jsonAnswer = (text: string): McpAnswer => ({ status: 200, type: 'application/json', text });
 
 async function takenOf(
   mcp: McpParts,
@@ -94,7 +99,10 @@ async function takenOf(
   const read = await messageOf(request.body, depth);
   // Many calls wait for minutes at once, so the body that a call was read from is released before the wait.
   request.body = undefined;
-  if (!('error' in read)) return takenBySdk(mcp, { headers: headersOf(request), message: read.message, ...call });
+  if (!('error' in read)) {
+    const plain = plainCall(await loadSdk(), request.headers, read.message);
+    return plain ?? takenBySdk(mcp, { headers: headersOf(request), message: read.message, ...call });
+  }
   const text = JSON.stringify({ jsonrpc: '2.0', error: { code: read.code, message: read.error }, id: null });
   return { status: 400, type: 'application/json', text };
 }

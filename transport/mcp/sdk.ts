@@ -19,6 +19,8 @@ async function load() {
     /** Shared: each SDK server would create its own validator, which costs more than the rest of a request. */
     jsonSchemaValidator: new validation.AjvJsonSchemaValidator(),
     Transport: http.WebStandardStreamableHTTPServerTransport,
+    protocolVersions: types.SUPPORTED_PROTOCOL_VERSIONS,
+    JSONRPCRequestSchema: types.JSONRPCRequestSchema,
     ListToolsRequestSchema: types.ListToolsRequestSchema,
     CallToolRequestSchema: types.CallToolRequestSchema,
     ListResourcesRequestSchema: types.ListResourcesRequestSchema,

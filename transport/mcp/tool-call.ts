@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { CallToolRequest, CallToolResult, RequestId } from '@modelcontextprotocol/sdk/types.js';
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import type { Json } from '../../runtime/json.ts';
 import { callingSpan } from '../../runtime/tracing/trace-context.ts';
 import {
   type Caller,
+  type CallerAnswer,
   callerGrant,
   callTool as callOf,
   resultOf,
@@ -23,26 +26,53 @@ export interface ToolRequest {
   readonly id: RequestId;
 }
 
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+
+/**
+ * The request of a `tools/call` that the SDK would accept without doubt; null for every other message, which a server of the SDK
+ * answers. Such a server, with its handlers, transport, request and answer, is most of what a call allocates before it waits.
+ */
+export function plainCall(sdk: McpSdk, headers: IncomingHttpHeaders, message: Json): ToolRequest | null {
+  const { accept = '', 'content-type': type = '', 'mcp-protocol-version': version } = headers;
+  if (!accept.includes('application/json') || !accept.includes('text/event-stream') || !JSON_TYPE.test(type))
+    return null;
+  if (version !== undefined && (typeof version !== 'string' || !sdk.protocolVersions.includes(version))) return null;
+  if (message === null || typeof message !== 'object' || Array.isArray(message) || message.method !== 'tools/call')
+    return null;
+  const request = sdk.JSONRPCRequestSchema.safeParse(message);
+  if (!request.success) return null;
+  const call = sdk.CallToolRequestSchema.safeParse(request.data);
+  // The SDK refuses tasks, which this server does not have.
+  if (!call.success || call.data.params.task !== undefined) return null;
+  return { params: call.data.params, id: request.data.id };
+}
+
 /**
  * Makes the call of a message; answers its JSON-RPC response. The SDK has no part in it: a call may wait for minutes, and a server
  * of the SDK with its handlers takes a third of what a call that waits costs.
  */
-export async function answeredCall(
+export function answeredCall(
   sdk: McpSdk,
   parts: McpParts,
   caller: Caller,
   request: ToolRequest,
   onBug: OnBug,
 ): Promise<string> {
-  const { id } = request;
-  try {
-    const result = await inItsTrace(request.params, caller, (of) => callTool(sdk, parts, of, request));
-    return JSON.stringify({ result, jsonrpc: '2.0', id });
-  } catch (thrown) {
-    const { code, message, data } = rpcErrorOf(thrown, onBug);
-    return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
-  }
+  return asResponse(
+    inItsTrace(request.params, caller, (of) => callTool(sdk, parts, of, request)),
+    request.id,
+    onBug,
+  );
 }
+
+const asResponse = (called: Promise<CallToolResult>, id: RequestId, onBug: OnBug): Promise<string> =>
+  called.then(
+    (result) => JSON.stringify({ result, jsonrpc: '2.0', id }),
+    (thrown: unknown) => {
+      const { code, message, data } = rpcErrorOf(thrown, onBug);
+      return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
+    },
+  );
 
 /** A message may name its span in `_meta`, which is more precise than the headers of its request. */
 export function inItsTrace<T>(
@@ -78,16 +108,19 @@ export async function callTool(
   const { name, arguments: given = {} } = params;
   if (name.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
   const tool = await toolOf(parts, caller, name);
-  try {
-    const call = { source: 'mcp', tool, arguments: given, call: callId(id) } as const;
-    const { answer, isOffered } = await callOf(parts, caller, call);
-    return callResult(sdk, answer, isOffered, tool);
-  } catch (thrown) {
-    if (thrown instanceof RpcError) throw thrown;
-    const error = toSvcError(thrown);
-    if (error.row.kind === 'bug' || !(thrown instanceof SvcError)) throw error;
-    return errorResult(error);
-  }
+  const call = { source: 'mcp', tool, arguments: given, call: callId(id) } as const;
+  return asResult(sdk, tool, callOf(parts, caller, call));
+}
+
+const asResult = (sdk: McpSdk, tool: string, called: Promise<CallerAnswer>): Promise<CallToolResult> =>
+  called.then(({ answer, isOffered }) => callResult(sdk, answer, isOffered, tool)).catch(refusedCall);
+
+/** The result of a call that was refused or failed. Throws what is an error of the protocol or a bug. */
+function refusedCall(thrown: unknown): CallToolResult {
+  if (thrown instanceof RpcError) throw thrown;
+  const error = toSvcError(thrown);
+  if (error.row.kind === 'bug' || !(thrown instanceof SvcError)) throw error;
+  return errorResult(error);
 }
 
 /** The id with its type, since 1 and "1" are different ids. */
