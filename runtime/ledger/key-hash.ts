@@ -1,5 +1,8 @@
 const KEY_KINDS = { message: 1, cause: 2, trace: 3, actor: 4, effect: 5 } as const;
 
+/** Hashes are below 2 to the power of this. */
+export const HASH_BITS = 40;
+
 export type KeyKind = keyof typeof KEY_KINDS;
 
 /**

@@ -5,8 +5,8 @@ import { SYSTEM_TENANT } from '../identity.ts';
 import { turnsFirst } from '../kit/waits.ts';
 import type { Random } from '../random.ts';
 import type { KeptFrom } from './kept-from.ts';
-import type { KeyPage, SegmentRef } from './key-pages.ts';
-import { NAMES } from './key-pages.ts';
+import { GONE, KeyMerger, RunCursor } from './key-merger.ts';
+import { NAMES, type SegmentRef } from './key-pages.ts';
 import { type KeyRun, KeyRunWriter } from './key-run.ts';
 import type { KeyRuns } from './key-runs.ts';
 import { LEDGER, type LedgerSegment } from './segments.ts';
@@ -35,9 +35,6 @@ interface KeyMergeParts {
   readonly sweeps: () => boolean;
   readonly warn: (message: string, error: unknown) => void;
 }
-
-/** A number that stands for a removed segment. */
-const GONE = 0xffffffff;
 
 /**
  * Merges the runs of this node in the background, one merge at a time, page by page, so that a look-up reads few runs
@@ -123,12 +120,13 @@ export class KeyMerge {
       const cursor = new RunCursor(keys, run, numbers);
       if (await cursor.load()) cursors.push(cursor);
     }
+    const merger = new KeyMerger();
     for (let left = cursors; left.length > 0; ) {
       if (this.#stopped) return;
-      const ended = mergePage(left, writer);
+      const ended = merger.mergeInto(writer, left);
       if (writer.isFull) await writer.flush();
       await turnsFirst();
-      if (ended !== null && !(await ended.load())) left = left.filter((one) => one !== ended);
+      for (const cursor of ended) if (!(await cursor.load())) left = left.filter((one) => one !== cursor);
     }
     const head = await writer.finish(
       clock.now(),
@@ -223,72 +221,3 @@ function dueOf(runs: readonly KeyRun[]): readonly KeyRun[] | null {
   }
   return null;
 }
-
-/** Reads the keys of a run one after the other. */
-class RunCursor {
-  hash = 0;
-  ordinal = 0;
-  readonly #keys: KeyRuns;
-  readonly #run: KeyRun;
-  readonly #numbers: Uint32Array;
-  #page: KeyPage = { hashes: new Float64Array(0), ordinals: new Uint32Array(0) };
-  #pages = 0;
-  #at = 0;
-
-  constructor(keys: KeyRuns, run: KeyRun, numbers: Uint32Array) {
-    this.#keys = keys;
-    this.#run = run;
-    this.#numbers = numbers;
-  }
-
-  /** Loads the next page that has keys left. False: the run has ended. */
-  async load(): Promise<boolean> {
-    while (this.#pages < this.#run.parts.fences.length) {
-      const page = await this.#keys.keyPage(this.#run, this.#pages);
-      if (page === null) return false;
-      this.#pages += 1;
-      [this.#page, this.#at] = [page, -1];
-      if (this.next()) return true;
-    }
-    return false;
-  }
-
-  /** Moves to the next key of the page whose segment exists. False: the page has ended. */
-  next(): boolean {
-    const { hashes, ordinals } = this.#page;
-    for (this.#at += 1; this.#at < hashes.length; this.#at += 1) {
-      const number = this.#numbers[ordinals[this.#at] ?? 0] ?? GONE;
-      if (number === GONE) continue;
-      this.hash = hashes[this.#at] ?? 0;
-      this.ordinal = number;
-      return true;
-    }
-    return false;
-  }
-}
-
-const isBefore = (one: RunCursor | undefined, other: RunCursor | undefined): boolean =>
-  (one?.ordinal ?? 0) < (other?.ordinal ?? 0);
-
-/** Merges until a page of a source has ended, which is returned, or a page of the target is full. */
-function mergePage(cursors: readonly RunCursor[], writer: KeyRunWriter): RunCursor | null {
-  const hashes = Float64Array.from(cursors, ({ hash }) => hash);
-  for (let count = 0; count < KEYS_AT_ONCE; count += 1) {
-    let [first, least] = [0, hashes[0] ?? 0];
-    for (let at = 1; at < hashes.length; at += 1) {
-      const hash = hashes[at] ?? 0;
-      if (hash > least || (hash === least && !isBefore(cursors[at], cursors[first]))) continue;
-      first = at;
-      least = hash;
-    }
-    const cursor = cursors[first];
-    if (cursor === undefined) return null;
-    writer.addKey(least, cursor.ordinal);
-    if (!cursor.next()) return cursor;
-    hashes[first] = cursor.hash;
-  }
-  return null;
-}
-
-/** Keys that are merged at a time: less than a millisecond. */
-const KEYS_AT_ONCE = 8_192;

@@ -85,33 +85,39 @@ function writeNumber(bytes: Uint8Array, from: number, value: number): number {
   return at;
 }
 
+/** Where pages are decoded before their length is known. */
+let scratch: KeyPage = { hashes: new Float64Array(0), ordinals: new Uint32Array(0) };
+
 export function decodeKeys(text: string): KeyPage {
   const bytes = Buffer.from(text, 'base64');
-  let ends = 0;
-  for (const byte of bytes) if (byte < 128) ends += 1;
-  // The last byte of a value is below 128, and an entry is two values.
-  const hashes = new Float64Array(ends >> 1);
-  const ordinals = new Uint32Array(ends >> 1);
+  // An entry is two values, each at least a byte.
+  const most = bytes.length >> 1;
+  if (scratch.hashes.length < most) scratch = { hashes: new Float64Array(most), ordinals: new Uint32Array(most) };
+  const { hashes, ordinals } = scratch;
   let [count, hash, at] = [0, 0, 0];
-  const next = (): number => {
-    let byte = bytes[at++] ?? 0;
-    if (byte < 128) return byte;
-    let value = byte & 127;
-    let scale = 128;
-    while (byte >= 128) {
-      byte = bytes[at++] ?? 0;
-      value += (byte & 127) * scale;
-      scale *= 128;
-    }
-    return value;
-  };
   while (at < bytes.length) {
-    hash += next();
+    let end = at;
+    while ((bytes[end] ?? 0) > 127) end += 1;
+    hash += numberIn(bytes, at, end);
     hashes[count] = hash;
-    ordinals[count] = next();
+    for (at = end + 1, end = at; (bytes[end] ?? 0) > 127; ) end += 1;
+    ordinals[count] = numberIn(bytes, at, end);
+    at = end + 1;
     count += 1;
   }
-  return { hashes, ordinals };
+  return { hashes: hashes.slice(0, count), ordinals: ordinals.slice(0, count) };
+}
+
+/** The number whose lowest 7 bits are at `from` and whose highest ones are at `last`. */
+function numberIn(bytes: Uint8Array, from: number, last: number): number {
+  let value = bytes[last] ?? 0;
+  // Up to four bytes are a small integer.
+  if (last - from < 4) {
+    for (let at = last - 1; at >= from; at -= 1) value = (value << 7) | ((bytes[at] ?? 0) & 127);
+    return value;
+  }
+  for (let at = last - 1; at >= from; at -= 1) value = value * 128 + ((bytes[at] ?? 0) & 127);
+  return value;
 }
 
 /** Position of the first value that is not below `value`. */

@@ -1,6 +1,8 @@
 import type { Collection, StoredDocument } from '../documents.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
+import { HASH_BITS } from './key-hash.ts';
 import { encodeNames, KeyPages, NAMES, type SegmentRef } from './key-pages.ts';
+import { KeySorter } from './key-sort.ts';
 
 /**
  * A run: sorted keys of the segments of one or more rounds (decision 0037). Keys of all tenants share runs, because a
@@ -159,6 +161,8 @@ export class KeyRunWriter {
 
 /** Segments of a round's run: their numbers share a double with the hash while the keys are sorted. */
 const ORDINALS = 8_192;
+const KEY_BITS = HASH_BITS + Math.log2(ORDINALS);
+const LAST_KEYS = 4_096;
 /** When a run has more, it is written. What is added before the next look has fewer segments than the difference. */
 const MOST_SEGMENTS = 5_000;
 const MOST_KEYS = 200_000;
@@ -167,15 +171,22 @@ const MOST_KEYS = 200_000;
 export class RoundKeys {
   readonly #writer: string;
   readonly #round: number;
+  readonly #sorter: KeySorter;
+  /** The keys of a segment that were added last, by some bits of their hashes. */
+  readonly #last: Float64Array;
   #segments: SegmentRef[] = [];
   #begun = 0;
   /** Hash and number of a segment as one number, in the order in which they came. */
-  #values = new Float64Array(4_096);
+  #values: Float64Array;
   #count = 0;
 
-  constructor(writer: string, round: number) {
+  /** `earlier`: the keys of a round that has ended, whose memory is used again. */
+  constructor(writer: string, round: number, earlier?: RoundKeys) {
     this.#writer = writer;
     this.#round = round;
+    this.#sorter = earlier === undefined ? new KeySorter() : earlier.#sorter;
+    this.#last = earlier === undefined ? new Float64Array(LAST_KEYS) : earlier.#last.fill(0);
+    this.#values = earlier === undefined ? new Float64Array(4_096) : earlier.#values;
   }
 
   /** Begins a segment and returns its number. */
@@ -199,6 +210,15 @@ export class RoundKeys {
     this.#count += 1;
   }
 
+  /** Adds a key that a segment may get often, such as that of an actor: most repetitions are dropped here. */
+  addOften(ordinal: number, hash: number): void {
+    const value = hash * ORDINALS + ordinal;
+    const slot = hash & (LAST_KEYS - 1);
+    if (this.#last[slot] === value) return;
+    this.#last[slot] = value;
+    this.add(ordinal, hash);
+  }
+
   get isFull(): boolean {
     return this.#begun >= MOST_SEGMENTS || this.#count >= MOST_KEYS;
   }
@@ -209,20 +229,20 @@ export class RoundKeys {
 
   /** Takes all segments, which are complete, with their keys. */
   take(): RoundRun {
-    const [segments, values] = [this.#segments, this.#values.subarray(0, this.#count)];
+    const [segments, count] = [this.#segments, this.#count];
+    const values = this.#sorter.sort(this.#values, count, KEY_BITS);
     [this.#segments, this.#begun, this.#count] = [[], 0, 0];
-    values.sort();
     const pages = new KeyPages();
     let before = -1;
-    for (const value of values) {
+    for (let at = 0; at < count; at += 1) {
+      const value = values[at] ?? 0;
       if (value === before) continue;
       before = value;
       const hash = Math.floor(value / ORDINALS);
       pages.add(hash, value - hash * ORDINALS);
     }
     pages.finish();
-    const { full, fences, count } = pages;
-    return { segments, keys: { full, fences, count } };
+    return { segments, keys: { full: pages.full, fences: pages.fences, count: pages.count } };
   }
 }
 

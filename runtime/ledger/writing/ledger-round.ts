@@ -7,8 +7,10 @@ import { type PackedSegment, SegmentPacker } from './segment-packer.ts';
 /** Bytes of lines that are collected before they are written. More gives fewer and larger segments. */
 const GATHERED_BYTES = 8_000_000;
 
-/** Bytes of lines that are written together. */
+/** Bytes of lines that are written together, packed here. */
 const GROUP_BYTES = 256_000;
+/** The same packed on a thread: fewer transactions, each of which waits for the disk. */
+export const THREAD_GROUP_BYTES = 4_000_000;
 
 /** Packed parts of a round, to be written in this order. */
 export interface PackedRound {
@@ -30,13 +32,18 @@ export interface RoundPacker {
 /** Packs rounds on this thread. */
 export class LedgerRound implements RoundPacker {
   readonly #memory = new LineMemory();
+  readonly #groupBytes: number;
   #node = '';
   #keys = new RoundKeys('', 0);
   #segments = new SegmentPacker(this.#keys, this.#memory);
 
+  constructor(groupBytes = GROUP_BYTES) {
+    this.#groupBytes = groupBytes;
+  }
+
   begin(node: string, round: number): void {
     this.#node = node;
-    this.#keys = new RoundKeys(node, round);
+    this.#keys = new RoundKeys(node, round, this.#keys);
     this.#segments = new SegmentPacker(this.#keys, this.#memory);
   }
 
@@ -55,20 +62,24 @@ export class LedgerRound implements RoundPacker {
       this.begin(this.#node, next);
       return packed;
     }
-    return this.#segments.size < GATHERED_BYTES ? null : { groups: groupsOf(this.#segments.take()), run: null };
+    return this.#segments.size < GATHERED_BYTES ? null : { groups: this.#groups(), run: null };
   }
 
   endNow(): PackedRound {
-    const groups = groupsOf(this.#segments.take());
+    const groups = this.#groups();
     return { groups, run: this.#keys.isEmpty ? null : this.#keys.take() };
+  }
+
+  #groups(): LedgerSegment[][] {
+    return groupsOf(this.#segments.take(), this.#groupBytes);
   }
 }
 
-function groupsOf(packed: readonly PackedSegment[]): LedgerSegment[][] {
+function groupsOf(packed: readonly PackedSegment[], most: number): LedgerSegment[][] {
   const groups: LedgerSegment[][] = [];
-  let [group, bytes]: [LedgerSegment[], number] = [[], GROUP_BYTES];
+  let [group, bytes]: [LedgerSegment[], number] = [[], most];
   for (const { segment, size } of packed) {
-    if (bytes + size > GROUP_BYTES) {
+    if (bytes + size > most) {
       [group, bytes] = [[], 0];
       groups.push(group);
     }

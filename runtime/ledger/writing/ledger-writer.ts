@@ -16,7 +16,7 @@ import { RecordedCommits, type RecordedDeliveries, type RecordedPiece } from './
  * requests.
  */
 const STRETCH_BYTES = 64_000;
-const THREAD_STRETCH_BYTES = 1_000_000;
+const THREAD_STRETCH_BYTES = 4_000_000;
 
 /** A write of this many deliveries is packed on another thread: some 2,000 a second. */
 const THREAD_FROM = 1_000;

@@ -216,7 +216,7 @@ export class SegmentPacker {
 
   #addFound({ ordinal, hashes }: OpenSegment, bytes: Buffer): void {
     const { to, id, trace, cause, effect } = this.#found;
-    this.#keys.add(ordinal, hashes.ofBytes('actor', bytes, to.from, to.to));
+    this.#keys.addOften(ordinal, hashes.ofBytes('actor', bytes, to.from, to.to));
     this.#keys.add(ordinal, hashes.ofBytes('message', bytes, id.from, id.to));
     this.#keys.add(ordinal, hashes.ofBytes('trace', bytes, trace.from, trace.to));
     if (cause.to > 0) this.#keys.add(ordinal, hashes.ofBytes('cause', bytes, cause.from, cause.to));
