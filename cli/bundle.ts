@@ -86,7 +86,7 @@ interface ScriptOptions {
 const COMMENT_LINE = /^\s*(?:\/\*|\*|\/\/).*$/gm;
 const NOT_ASCII = /[^\p{ASCII}]/gu;
 
-/** Without other characters in comments: for one of them V8 holds the whole file in two bytes a character. */
+/** Replaces characters beyond ASCII in comments, since V8 stores a file that has one with two bytes a character. */
 const inAscii = (text: string): string => text.replaceAll(COMMENT_LINE, (line) => line.replaceAll(NOT_ASCII, '?'));
 
 /**

@@ -113,8 +113,8 @@ export interface Mailboxes {
   backlog(log: Log): Promise<Backlog>;
   /**
    * Reads messages that wait in a partition's log behind `after` (0: all), oldest first, without a lease. Those for
-   * `address` are among them; a store need not leave out those of other actors. It stops after `limit` messages, or when it
-   * has looked at as many as one call may.
+   * `address` are among them; a store may also return those of other actors. It stops after `limit` messages, or when
+   * it has looked at as many as one call may.
    */
   unread(partition: Partition, address: Address, after: number, limit: number): Promise<Unread>;
   /**

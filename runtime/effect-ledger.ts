@@ -92,7 +92,7 @@ export type ClaimOutcome =
   /**
    * A `once` effect had started and its runner is gone: settle it as in doubt, at this attempt. `attempt` is the
    * attempt that had started, and the claim changes nothing: the first settlement counts, even one by the runner that
-   * was taken for gone.
+   * was considered gone.
    */
   | { readonly kind: 'in_doubt'; readonly attempt: number; readonly body: string }
   /** The effect is settled or cancelled. */

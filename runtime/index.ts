@@ -108,7 +108,7 @@ function openOwn({ dataDir, redis, mongodb, node }: RuntimeOptions, warn: StoreL
   return openStores({ dataDir, warn, redis, mongodb });
 }
 
-/** The caller of a failing handler is not told why it fails, so its author is. */
+/** The caller of a failing handler does not get the reason, so the author of the handler gets it. */
 const warningOfTurns = (warn: StoreLocation['warn']): Meter => ({
   ...noMeter,
   turnFailed(address, outcome, { error }) {

@@ -113,7 +113,7 @@ export interface Placement {
   isLive(holder: string): boolean;
   /**
    * Whether `holder` holds no node lease, by a read of the members that began after this call. If so, its leases may be
-   * taken over at once. A node that joined a moment ago is never taken for a dead one.
+   * taken over at once. A node that joined a moment ago is never considered dead.
    */
   isGone(holder: string): Promise<boolean>;
   /**

@@ -208,7 +208,7 @@ export class EffectRunner {
 
   /**
    * Whether a runner's claims may be taken over. Taking over a `once` effect loses it, so silence alone is not enough.
-   * Effects that this runner claimed run here, even when another node took this one for dead.
+   * Effects that this runner claimed run here, even when another node considers this one dead.
    */
   async #isOver(runner: string, once: boolean): Promise<boolean> {
     const { isGone, hasEnded } = this.#settings;
