@@ -12,10 +12,11 @@ import type { StoredEvent } from '../../catalog/store/event-log.ts';
 import type { CatalogRecord } from '../../catalog/store/record.ts';
 import type { ManifestRecord } from '../../catalog/store/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import type { CollectionSpec, Documents, Query, StoredDocument } from '../../runtime/documents.ts';
+import type { Documents, Query } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
+import { overDocuments } from '../support/over-documents.ts';
 import { eachNth } from '../support/size.ts';
 import { crashingDocuments } from './crashing-documents.ts';
 import { DOCUMENT_STORES } from './document-stores.ts';
@@ -99,24 +100,14 @@ for (const store of DOCUMENT_STORES)
     it('answers a move as unknown when the agent was deleted, though another has its name there by now', async () => {
       const first = await deploy(ada, yaml('overtaken', '1.0.0'), 'tenant');
       const meanwhile: (() => Promise<void>)[] = [];
-      const slow: Documents = {
-        ...{ open: () => documents.open(), close: () => documents.close() },
-        async collection<T extends StoredDocument>(spec: CollectionSpec) {
-          const real = await documents.collection<T>(spec);
-          const find: typeof real.find = async (query) => {
-            // The namespace that it moves to is checked.
-            const isIt = query.where?.scope === 'user' && query.where.name === 'overtaken';
-            if (isIt) await meanwhile.splice(0)[0]?.();
-            return real.find(query);
-          };
-          return new Proxy(real, {
-            get(target, name) {
-              const found: unknown = name === 'find' ? find : Reflect.get(target, name);
-              return typeof found === 'function' ? found.bind(target) : found;
-            },
-          });
+      const slow = overDocuments(documents, (real) => ({
+        async find(query) {
+          // The namespace that it moves to is checked.
+          const isIt = query.where?.scope === 'user' && query.where.name === 'overtaken';
+          if (isIt) await meanwhile.splice(0)[0]?.();
+          return real.find(query);
         },
-      };
+      }));
       const other = await openCatalog(slow);
       meanwhile.push(async () => {
         await catalog.delete(ada, first.agent_id);

@@ -3,44 +3,24 @@ import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { systemClock } from '../../runtime/clock.ts';
 import { ChangeLog, type ChangePosition } from '../../runtime/documents/change-log.ts';
-import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
+import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { DOCUMENT_STORES, type OpenedStore } from '../catalog/document-stores.ts';
+import { overDocuments } from '../support/over-documents.ts';
 
 const parts = { clock: systemClock, random: systemRandom, warn: assert.fail };
 
 /** Documents whose next inserts are made, and then answered as if they had not been. */
-function losingAnswers(documents: Documents, losses: { left: number }): Documents {
-  return {
-    open: () => documents.open(),
-    close: () => documents.close(),
-    async collection<T extends StoredDocument>(spec: Parameters<Documents['collection']>[0]): Promise<Collection<T>> {
-      const real = await documents.collection<T>(spec);
-      const insert = async (doc: T): Promise<boolean> => {
-        const made = await real.insert(doc);
-        if (losses.left === 0) return made;
-        losses.left -= 1;
-        throw new SvcError('unavailable', 'the answer is lost');
-      };
-      return {
-        insert,
-        put: (doc) => real.put(doc),
-        putMany: (docs) => real.putMany(docs),
-        replace: (doc, expected) => real.replace(doc, expected),
-        get: (tenant, id) => real.get(tenant, id),
-        find: (find) => real.find(find),
-        findStored: (find) => real.findStored(find),
-        count: (query) => real.count(query),
-        delete: (tenant, id) => real.delete(tenant, id),
-        deleteVersion: (tenant, id, expected) => real.deleteVersion(tenant, id, expected),
-        deleteMany: (query) => real.deleteMany(query),
-        total: (query, field) => real.total(query, field),
-        tenants: () => real.tenants(),
-      };
+const losingAnswers = (documents: Documents, losses: { left: number }): Documents =>
+  overDocuments(documents, (real) => ({
+    async insert(doc) {
+      const made = await real.insert(doc);
+      if (losses.left === 0) return made;
+      losses.left -= 1;
+      throw new SvcError('unavailable', 'the answer is lost');
     },
-  };
-}
+  }));
 
 const isDone = (): boolean => false;
 

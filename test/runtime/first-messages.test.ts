@@ -3,29 +3,19 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import type { CallOptions } from '../../runtime/client.ts';
-import type { CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
+import type { Documents } from '../../runtime/documents.ts';
 import { ARCHIVED_ACTORS } from '../../runtime/projection/archive.ts';
 import { job, workEffect } from '../support/actors.ts';
 import { type KernelNode, startKernelNode } from '../support/kernel-node.ts';
+import { checkedDocuments } from '../support/over-documents.ts';
 
 /** Documents whose archive notes which records were asked for. */
 const noting =
   (asked: string[]) =>
-  (inner: Documents): Documents => ({
-    open: () => inner.open(),
-    close: () => inner.close(),
-    async collection<T extends StoredDocument>(spec: CollectionSpec) {
-      const collection = await inner.collection<T>(spec);
-      if (spec.name !== ARCHIVED_ACTORS.name) return collection;
-      return new Proxy(collection, {
-        get(target, name) {
-          if (name === 'get') asked.push('get');
-          const value: unknown = Reflect.get(target, name);
-          return typeof value === 'function' ? value.bind(target) : value;
-        },
-      });
-    },
-  });
+  (inner: Documents): Documents =>
+    checkedDocuments(inner, (method, { name }) => {
+      if (name === ARCHIVED_ACTORS.name && method === 'get') asked.push('get');
+    });
 
 /** Where the node looks for an actor that gets a message. */
 async function looksFor(options: CallOptions, tailAtGrant?: number): Promise<readonly ('store' | 'archive')[]> {

@@ -4,9 +4,10 @@ import { type TestContext, test } from 'node:test';
 import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
+import type { Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
+import { overDocuments } from '../support/over-documents.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Ends with its first message, which it also tells. */
@@ -36,25 +37,13 @@ class Written {
   readonly sizes = new Map<string, number[]>();
 
   over(inner: Documents): Documents {
-    return {
-      open: () => inner.open(),
-      close: () => inner.close(),
-      collection: async <T extends StoredDocument>(spec: Parameters<Documents['collection']>[0]) => {
-        const real = await inner.collection<T>(spec);
-        const putMany: Collection<T>['putMany'] = async (docs) => {
-          if (this.isDown) throw new SvcError('unavailable', 'documents are away');
-          this.sizes.set(spec.name, [...(this.sizes.get(spec.name) ?? []), docs.length]);
-          await real.putMany(docs);
-        };
-        return new Proxy(real, {
-          get: (target, name) => {
-            if (name === 'putMany') return putMany;
-            const value: unknown = Reflect.get(target, name, target);
-            return typeof value === 'function' ? value.bind(target) : value;
-          },
-        });
+    return overDocuments(inner, (real, { name }) => ({
+      putMany: async (docs) => {
+        if (this.isDown) throw new SvcError('unavailable', 'documents are away');
+        this.sizes.set(name, [...(this.sizes.get(name) ?? []), docs.length]);
+        await real.putMany(docs);
       },
-    };
+    }));
   }
 }
 

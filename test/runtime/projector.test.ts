@@ -4,11 +4,12 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import type { Collection, Documents, StoredDocument } from '../../runtime/documents.ts';
+import type { Documents, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { unpackLines } from '../../runtime/ledger/packing.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
+import { checkedDocuments } from '../support/over-documents.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Its list view is broken for some states. */
@@ -250,36 +251,7 @@ test('lists of a node without the ledger are written after a restart too', async
   }
 });
 
-function failingPuts(inner: Documents, isDown: () => boolean): Documents {
-  return {
-    open: () => inner.open(),
-    close: () => inner.close(),
-    async collection<T extends StoredDocument>(spec: Parameters<Documents['collection']>[0]): Promise<Collection<T>> {
-      const real = await inner.collection<T>(spec);
-      const check = (): void => {
-        if (isDown()) throw new SvcError('unavailable', 'documents are away');
-      };
-      return {
-        insert: (doc) => real.insert(doc),
-        async put(doc) {
-          check();
-          return real.put(doc);
-        },
-        async putMany(docs) {
-          check();
-          return real.putMany(docs);
-        },
-        replace: (doc, expected) => real.replace(doc, expected),
-        get: (tenant, id) => real.get(tenant, id),
-        find: (find) => real.find(find),
-        findStored: (find) => real.findStored(find),
-        count: (query) => real.count(query),
-        delete: (tenant, id) => real.delete(tenant, id),
-        deleteVersion: (tenant, id, expected) => real.deleteVersion(tenant, id, expected),
-        deleteMany: (query) => real.deleteMany(query),
-        total: (query, field) => real.total(query, field),
-        tenants: () => real.tenants(),
-      };
-    },
-  };
-}
+const failingPuts = (inner: Documents, isDown: () => boolean): Documents =>
+  checkedDocuments(inner, (method) => {
+    if (method.startsWith('put') && isDown()) throw new SvcError('unavailable', 'documents are away');
+  });

@@ -11,6 +11,7 @@ import type { SigningKeys } from '../../security/api.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createPublishedKeys } from '../../security/keys/published-keys.ts';
 import { createNodeTokens, NODE_TOKEN_AUDIENCE, NODE_TOKEN_ISSUER } from '../../security/node-tokens.ts';
+import { checkedDocuments } from '../support/over-documents.ts';
 import { ManualClock } from './identity-provider.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -34,40 +35,25 @@ export async function privateDirectory() {
 
 /** Documents that count how often keys are looked up, and can be down. */
 export class WatchedDocuments implements Documents {
-  readonly #inner: Documents;
+  readonly #checked: Documents;
   finds = 0;
   isDown = false;
 
   constructor(inner: Documents) {
-    this.#inner = inner;
+    this.#checked = checkedDocuments(inner, (method) => {
+      if (method !== 'find') return;
+      this.finds += 1;
+      if (this.isDown) throw new SvcError('unavailable', 'The documents are down.');
+    });
   }
   open(): Promise<void> {
-    return this.#inner.open();
+    return this.#checked.open();
   }
   close(): Promise<void> {
-    return this.#inner.close();
+    return this.#checked.close();
   }
-  async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
-    const inner = await this.#inner.collection<T>(spec);
-    return {
-      insert: (doc) => inner.insert(doc),
-      put: (doc) => inner.put(doc),
-      putMany: (docs) => inner.putMany(docs),
-      replace: (doc, expected) => inner.replace(doc, expected),
-      get: (tenant, id) => inner.get(tenant, id),
-      findStored: (find) => inner.findStored(find),
-      count: (query) => inner.count(query),
-      delete: (tenant, id) => inner.delete(tenant, id),
-      deleteVersion: (tenant, id, expected) => inner.deleteVersion(tenant, id, expected),
-      deleteMany: (query) => inner.deleteMany(query),
-      total: (query, field) => inner.total(query, field),
-      tenants: () => inner.tenants(),
-      find: async (query) => {
-        this.finds += 1;
-        if (this.isDown) throw new SvcError('unavailable', 'The documents are down.');
-        return inner.find(query);
-      },
-    };
+  collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
+    return this.#checked.collection<T>(spec);
   }
 }
 

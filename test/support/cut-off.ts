@@ -1,6 +1,7 @@
 import type { Blobs } from '../../runtime/blobs.ts';
-import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
+import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { checkedDocuments, isWrite } from './over-documents.ts';
 
 /** Documents and blobs that stop answering after a chosen write, as if the process had died there. */
 export class CutOff {
@@ -17,23 +18,21 @@ export class CutOff {
     return this.#left < 0;
   }
 
-  #read(): void {
+  #call(): void {
     if (this.isCut) throw new SvcError('unavailable', 'cut off');
   }
 
-  #write(collection?: string): void {
+  #write(): void {
     this.#left -= 1;
-    this.#read();
-    if (collection !== undefined && collection === this.list) throw new SvcError('unavailable', 'the list is away');
+    this.#call();
   }
 
   documents(inner: Documents): Documents {
-    return {
-      open: () => inner.open(),
-      close: () => inner.close(),
-      collection: async <T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> =>
-        this.#collection(spec.name, await inner.collection<T>(spec)),
-    };
+    return checkedDocuments(inner, (method, { name }) => {
+      if (!isWrite(method)) return this.#call();
+      this.#write();
+      if (name === this.list) throw new SvcError('unavailable', 'the list is away');
+    });
   }
 
   blobs(inner: Blobs): Blobs {
@@ -47,32 +46,6 @@ export class CutOff {
         this.#write();
         await inner.deleteOwned(tenant, owner);
       },
-    };
-  }
-
-  #collection<T extends StoredDocument>(name: string, real: Collection<T>): Collection<T> {
-    const reading = async <R>(read: () => Promise<R>): Promise<R> => {
-      this.#read();
-      return read();
-    };
-    const writing = async <R>(write: () => Promise<R>): Promise<R> => {
-      this.#write(name);
-      return write();
-    };
-    return {
-      get: (tenant, id) => reading(() => real.get(tenant, id)),
-      find: (find) => reading(() => real.find(find)),
-      findStored: (find) => reading(() => real.findStored(find)),
-      count: (query) => reading(() => real.count(query)),
-      total: (query, field) => reading(() => real.total(query, field)),
-      tenants: () => reading(() => real.tenants()),
-      insert: (doc) => writing(() => real.insert(doc)),
-      put: (doc) => writing(() => real.put(doc)),
-      putMany: (docs) => writing(() => real.putMany(docs)),
-      replace: (doc, expected) => writing(() => real.replace(doc, expected)),
-      delete: (tenant, id) => writing(() => real.delete(tenant, id)),
-      deleteVersion: (tenant, id, expected) => writing(() => real.deleteVersion(tenant, id, expected)),
-      deleteMany: (query) => writing(() => real.deleteMany(query)),
     };
   }
 }

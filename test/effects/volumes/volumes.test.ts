@@ -10,10 +10,11 @@ import { openVolumeImages } from '../../../effects/volumes/volume-images.ts';
 import type { Volumes } from '../../../effects/volumes/volumes.ts';
 import { KnownVolume } from '../../../manifests/metadata.ts';
 import { addressOf } from '../../../runtime/address.ts';
-import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../../runtime/documents.ts';
+import type { Documents } from '../../../runtime/documents.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { effectContext } from '../../support/effect-context.ts';
+import { checkedDocuments } from '../../support/over-documents.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ACME, MiB, OTHER, RUN, type VolumesUnderTest, volumesUnderTest } from './volumes-under-test.ts';
 
@@ -329,25 +330,10 @@ test('where the node may mount, a volume is a file system of its size: every wri
 });
 
 /** Documents that do not answer while `isAway` is true. */
-function awayWhile(documents: Documents, isAway: () => boolean): Documents {
-  return {
-    open: () => documents.open(),
-    close: () => documents.close(),
-    async collection<T extends StoredDocument>(spec: CollectionSpec): Promise<Collection<T>> {
-      const collection = await documents.collection<T>(spec);
-      return new Proxy(collection, {
-        get(target, name) {
-          const method: unknown = Reflect.get(target, name);
-          if (typeof method !== 'function') return method;
-          return async (...args: unknown[]) => {
-            if (isAway()) throw new SvcError('unavailable', 'away', { store: 'documents' });
-            return method.apply(target, args);
-          };
-        },
-      });
-    },
-  };
-}
+const awayWhile = (documents: Documents, isAway: () => boolean): Documents =>
+  checkedDocuments(documents, () => {
+    if (isAway()) throw new SvcError('unavailable', 'away', { store: 'documents' });
+  });
 
 describe('volumes while the document store is away', () => {
   test('volumes of a known run are opened, watched and measured; other runs wait before they begin', async () => {
