@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import { Fleet } from '../../cluster/placement/fleet.ts';
 import { type Member, membersAfter } from '../../runtime/members.ts';
 import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
-import { startRedis } from '../../test/support/redis.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import type { MemberInfo } from '../../usecases/ports/cluster.ts';
 import { type Plan, type Section, table } from '../report.ts';
 
@@ -37,7 +38,7 @@ export async function members(plan: Plan): Promise<Section> {
   let there = 0;
   for (const size of SIZES) {
     for (; there < size; there += 1) await storeOf(there).announce(life(there), TTL_MS, true);
-    const onRedis = await redisCost(plan, { storeOf, admin, size });
+    const onRedis = await redisCost(plan, { storeOf, admin, size, redis });
     const onNode = nodeCost(size, plan.repetitions > 1 ? 40 : 5);
     rows.push([`${size}`, ...onRedis, onNode]);
   }
@@ -54,7 +55,8 @@ export async function members(plan: Plan): Promise<Section> {
     'fleet at rest, % of a core',
     'a change, all nodes together, ms',
     `${TOGETHER} changes in one poll, all nodes, ms`,
-    'if each poll read all: a change, ms',
+    'after a restart of Redis, all nodes, ms',
+    'if each poll read all: a change or a restart, ms',
   ];
   return {
     title: 'Who is there: nodes of a fleet',
@@ -73,10 +75,12 @@ interface Fleets {
   /** The connection of a node. */
   storeOf(n: number): RedisActorStore;
   readonly admin: Redis;
+  readonly redis: RedisServer;
   readonly size: number;
 }
 
-async function redisCost(plan: Plan, { storeOf, admin, size }: Fleets): Promise<string[]> {
+async function redisCost(plan: Plan, fleets: Fleets): Promise<string[]> {
+  const { storeOf, admin, size } = fleets;
   const calls = plan.repetitions > 1 ? 2_000 : 100;
   const cost = async (call: (n: number) => Promise<unknown>, times = calls): Promise<number> => {
     const before = await cpuUs(admin);
@@ -112,9 +116,25 @@ async function redisCost(plan: Plan, { storeOf, admin, size }: Fleets): Promise<
   const changed = await pollAfter(1);
   const together = await pollAfter(Math.min(TOGETHER, size));
   const whole = await cost((n) => storeOf(n).readMembers('node-0', ''), Math.min(calls, 200));
+  const known = await versionNow();
+  await restarted(fleets);
+  const returned = await cost(async (n) => {
+    if ((await storeOf(n).readMembers(`node-${n}`, known)).gone === null) throw new Error('a poll read all members');
+  }, size);
   const atRest = (size * (renewal + poll)) / RENEW_MS / 10;
-  const sums = [changed, together, whole].map((us) => ((size * us) / 1_000).toFixed(us < 1_000 ? 1 : 0));
+  const sums = [changed, together, returned, whole].map((us) => ((size * us) / 1_000).toFixed(us < 1_000 ? 1 : 0));
   return [...[renewal, poll, changed, whole].map((us) => us.toFixed(0)), atRest.toFixed(2), ...sums];
+}
+
+/** Kills the server, which loses nothing that it answered, starts it again and waits until every connection is back. */
+async function restarted({ redis, storeOf }: Fleets): Promise<void> {
+  await redis.restart();
+  const answers = (store: RedisActorStore): Promise<boolean> =>
+    store.now().then(
+      () => true,
+      () => false,
+    );
+  for (let n = 0; n < AT_ONCE; n += 1) await waitUntil('a connection is back', () => answers(storeOf(n)));
 }
 
 /** CPU of a node, in ms, which applies a change to its members and computes its assignment. */

@@ -71,7 +71,7 @@ export class Keys {
   readonly membersDue: string;
   /** Counter that grows with each change of the members. */
   readonly membersVersion: string;
-  /** List: the latest of these changes. */
+  /** List: the latest of these changes. Releases that kept no life of the server in them have a list of their own. */
   readonly membersChanges: string;
   /** Channel of signals to all nodes. */
   readonly signals: string;
@@ -92,7 +92,7 @@ export class Keys {
     this.membersAsked = `{${this.members}}:asked`;
     this.membersDue = `{${this.members}}:due`;
     this.membersVersion = `{${this.members}}:version`;
-    this.membersChanges = `{${this.members}}:changes`;
+    this.membersChanges = `{${this.members}}:recent`;
     this.signals = `${prefix}:signals`;
     this.alive = `${prefix}:alive`;
   }

@@ -2,7 +2,7 @@
 -- KEYS  a section of all functions: members, a hash of node → `until\nincarnation\ncard`; announce and retire: calls of
 --       each process (_call_order.lua); all but members: due, version, changes. `due` is a sorted set of node → until, of
 --       the live nodes whose programs maintain it; `version` grows with each change of the live nodes; `changes` is a list of
---       `version\nnode`, the latest changes. Programs of earlier releases count a change and do not write it into the list.
+--       `version\nlife\nnode`, the latest changes. Programs of earlier releases count a change and do not write it into the list.
 
 local MEMBER = '^(%d+)\n([^\n]*)\n(.*)$'
 -- A node that knows an older version reads all rows.
@@ -49,7 +49,12 @@ local function live_members(key, now)
   return found
 end
 
+-- The life of the server in a change, shortened. A server that lost changes uses their numbers again, in another life.
+local function life_of_changes()
+  return (string.gsub(server_life(), '%x+', function(id) return #id == 40 and string.sub(id, 1, 8) or nil end))
+end
+
 local function note_change(version, changes, node)
-  redis.call('RPUSH', changes, int(redis.call('INCR', version)) .. '\n' .. node)
+  redis.call('RPUSH', changes, int(redis.call('INCR', version)) .. '\n' .. life_of_changes() .. '\n' .. node)
   redis.call('LTRIM', changes, -KEPT_CHANGES, -1)
 end

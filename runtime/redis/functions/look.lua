@@ -1,6 +1,6 @@
 -- Reads of the members by the nodes, at their renewals and after a hint (_member_rows.lua).
 
-local CHANGE = '^(%d+)\n(.*)$'
+local CHANGE = '^(%d+)\n([^\n]*)\n(.*)$'
 
 -- Whether `due` holds live nodes only, and ms until the first lease of another node expires ('' for none).
 local function first_end(key, due, node, now)
@@ -23,17 +23,32 @@ local function first_end(key, due, node, now)
   return is_settled, soonest < math.huge and int(soonest) or ''
 end
 
--- The nodes that changed after version `from`, up to version `to`. Nil when `changes` lacks one of these changes: it is too old, or a
--- program of an earlier release made it.
-local function changed_nodes(changes, from, to)
-  local rows, nodes, seen = redis.call('LRANGE', changes, int(from - to), -1), {}, {}
-  if #rows ~= to - from then return nil end
+-- The nodes that changed after version `from`, up to version `to`. Nil when `changes` lacks one of these changes (it is too old, or a
+-- program of an earlier release made it), or when `from` is a change that this server lost: the one of its number was made in another
+-- life than `life`.
+local function changed_nodes(changes, from, to, life)
+  local is_present = life == life_of_changes()
+  if is_present and from == to then return {} end
+  local rows, nodes, seen = redis.call('LRANGE', changes, int(from - to - 1), -1), {}, {}
+  local first = to - #rows + 1
+  -- The change `from` itself may be forgotten: in the same life it is the one that the caller knows.
+  if first > from + 1 or (first > from and not is_present) then return nil end
   for i = 1, #rows do
-    local number, node = string.match(rows[i], CHANGE)
-    if tonumber(number) ~= from + i then return nil end
-    if not seen[node] then seen[node], nodes[#nodes + 1] = true, node end
+    local number, made_in, node = string.match(rows[i], CHANGE)
+    if tonumber(number) ~= first + i - 1 then return nil end
+    if first + i - 1 == from then
+      if made_in ~= life then return nil end
+    elseif not seen[node] then
+      seen[node], nodes[#nodes + 1] = true, node
+    end
   end
   return nodes
+end
+
+-- The version with the life of its change: of the present one when the change is not in the list.
+local function full_version(changes, at)
+  local number, life = string.match(redis.call('LINDEX', changes, -1) or '', CHANGE)
+  return int(at) .. ' ' .. (tonumber(number) == at and life or life_of_changes())
 end
 
 -- Appends the present row of each node to a result. A node that is no longer a member has an empty incarnation.
@@ -62,9 +77,9 @@ local function all_rows(key, due, version, node, is_settled, now)
 end
 
 -- Reads what changed of the live nodes since the version that the caller knows: nothing while it is the present one, else a row of each
--- node that changed. All rows are read when these changes are not known or more than the members, before an expired lease is
--- removed, and while nodes are alive whose programs do not maintain `due`. Another life of the server has another version, because
--- it may have lost changes.
+-- node that changed. All rows are read when these changes are not known, lost or more than the members, before an expired lease is
+-- removed, and while nodes are alive whose programs do not maintain `due`. A version has the life of the server in which its change was
+-- made: a server that restarted has it too, unless it lost the change.
 -- ARGV  a section: ttlMs of the caller's own lease, node, version it knows
 -- returns a section: version or '', ms until the first lease of another node runs out or '', 'all' | 'since', then node, incarnation and
 --         card of each; of 'since' an empty incarnation is that of a node which is no longer a member
@@ -75,13 +90,12 @@ register('look', function(keys, args)
     local key, due, node = keys[k], keys[k + 1], args[a + 1]
     if not heard_at then lease_term = tonumber(args[a]) end
     local is_settled, soonest = first_end(key, due, node, now)
-    local at, life = tonumber(redis.call('GET', keys[k + 2]) or 0), server_life()
-    local version, known = int(at) .. ' ' .. life, args[a + 2]
-    local from, known_life = string.match(known, '^(%d+) (.*)$')
-    local size, nodes = redis.call('ZCARD', due), nil
+    local at, size, nodes = tonumber(redis.call('GET', keys[k + 2]) or 0), redis.call('ZCARD', due), nil
+    local version = full_version(keys[k + 3], at)
+    local from, life = string.match(args[a + 2], '^(%d+) (.*)$')
     from = tonumber(from)
-    if known_life == life and is_settled and size > 0 and from <= at and at - from <= size then
-      nodes = from == at and {} or changed_nodes(keys[k + 3], from, at)
+    if from and is_settled and size > 0 and from <= at and at - from <= size then
+      nodes = changed_nodes(keys[k + 3], from, at, life)
     end
     results[s] = nodes and add_rows({ version, soonest, 'since' }, key, due, nodes)
       or all_rows(key, due, version, node, is_settled, now)

@@ -5,6 +5,7 @@ import { type Member, membersAfter } from '../../../runtime/members.ts';
 import { Keys } from '../../../runtime/redis/keys.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { eventually } from '../../contract/store-under-test.ts';
+import { seeded } from '../../support/faulty-store.ts';
 import { type RedisServer, type RedisServerOptions, redisMissing, startRedis } from '../../support/redis.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -14,6 +15,10 @@ const LONG_MS = 600_000;
 const AWAY_MS = 3_000;
 /** Changes that the store remembers (functions/_member_rows.lua). */
 const KEPT_CHANGES = 4_096;
+
+/** `SVC_SEED` repeats a run. */
+const SEED = Number(process.env.SVC_SEED ?? Math.floor(Math.random() * 2 ** 31));
+const STEPS = 150;
 
 const keys = new Keys('svc');
 const member = (node: string, card = '{}'): Member => ({ node, incarnation: `${node}-1`, card });
@@ -184,8 +189,64 @@ describe('changes of the members on Redis', { skip: redisMissing() ?? false, tim
           membersAfter(known.members, read).map(({ node }) => node),
           ['a', 'b', 'new'],
         );
+        // The same when the list does not have that change any more.
+        await joined(store, 'newer');
+        await admin.ltrim(keys.membersChanges, -1, -1);
+        assert.equal((await store.readMembers('a', known.version)).gone, null);
+        assert.deepEqual((await store.readMembers('a', read.version)).members, [member('newer')]);
       },
       { args: ['--appendonly', 'no'] },
+    ));
+
+  it('a server that restarted and lost nothing returns no member that did not change since', () =>
+    setup(
+      async (set) => {
+        const { store, admin, server } = set;
+        await joined(store, 'a', 'b');
+        const earlier = await store.readMembers('a', '');
+        await joined(store, 'c');
+        const known = await store.readMembers('a', earlier.version);
+        assert.deepEqual([known.members, known.gone], [[member('c')], []]);
+        await admin.save();
+        await server.restart();
+        await eventually('the store answers', () => answers(set));
+        for (const renewed of ['a', 'b', 'c']) assert.ok(await store.announce(member(renewed), LONG_MS, false));
+        const { soonestMs: _, ...same } = await store.readMembers('a', known.version);
+        assert.deepEqual(same, { version: known.version, members: [], gone: [] });
+        assert.deepEqual((await store.readMembers('a', earlier.version)).members, [member('c')]);
+        assert.ok(await store.retire('b', member('b').incarnation));
+        const after = await store.readMembers('a', known.version);
+        assert.deepEqual([after.members, after.gone], [[], ['b']]);
+        assert.deepEqual((await store.readMembers('a', after.version)).gone, []);
+      },
+      { args: ['--appendonly', 'no'] },
+    ));
+
+  it('a node that reads changes has the members of one that reads all, whatever a server lost at its restarts', () =>
+    setup(
+      async (set) => {
+        const { store, admin, server } = set;
+        const random = seeded(SEED);
+        const followers = Array.from({ length: 3 }, () => ({ version: '', members: [] as readonly Member[] }));
+        for (let step = 0; step < STEPS; step += 1) {
+          const node = `n${Math.floor(random() * 6)}`;
+          const dice = random();
+          if (dice < 0.45) assert.ok(await store.announce(member(node, `card ${step}`), LONG_MS, true));
+          else if (dice < 0.6) await store.retire(node, member(node).incarnation);
+          else if (dice < 0.7) await admin.save();
+          else if (dice < 0.8) {
+            await server.restart();
+            await eventually('the store answers', () => answers(set));
+          } else {
+            const at = followers[step % followers.length] ?? assert.fail();
+            const read = await store.readMembers('x', at.version);
+            Object.assign(at, { version: read.version, members: membersAfter(at.members, read) });
+            const { members } = await store.readMembers('x', '');
+            assert.deepEqual(at.members, members, `seed ${SEED}, step ${step}`);
+          }
+        }
+      },
+      { args: ['--appendonly', 'no', '--save', ''] },
     ));
 
   it('after an outage of the store the members whose leases it outlasted are unchanged', () =>
