@@ -152,7 +152,11 @@ export class FcallBatcher {
     this.#scheduled = false;
     const bundles = this.#bundles;
     this.#bundles = new Map();
+    // The calls to one server leave with one write.
+    const streams = bundles.size > 1 ? masters(this.#connection).map(({ stream }) => stream) : [];
+    for (const stream of streams) stream?.cork();
     for (const bundle of bundles.values()) void this.#send(bundle);
+    for (const stream of streams) stream?.uncork();
   }
 
   async #send(bundle: Bundle): Promise<void> {

@@ -1,5 +1,6 @@
 import type { AppendOutcome, Backlog, Mailboxes, Unread } from '../actor-store.ts';
 import { type Address, isLog, isSharedLog, type Log, type Partition } from '../address.ts';
+import { systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { Delivery } from '../message.ts';
@@ -46,6 +47,7 @@ export class RedisMailboxes implements Mailboxes {
     this.#times = times;
     this.#packs = packs;
     this.#writer = new PackWriter({
+      clock: systemClock,
       calls,
       keys,
       times,
@@ -189,7 +191,11 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   onReply(session: string, receive: (messageId: string, body: string) => void, missed?: () => void): Unsubscribe {
-    const read = (message: Buffer): void => readReplies(message, receive);
+    const read = (message: Buffer): void =>
+      readReplies(message, (messageId, body) => {
+        this.#writer.answered(messageId);
+        receive(messageId, body);
+      });
     return this.#pubsub.listen(this.#keys.replies(session), read, missed === undefined ? {} : { missed });
   }
 }

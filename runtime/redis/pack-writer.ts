@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { AppendOutcome } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
+import type { Clock } from '../clock.ts';
 import { type SvcError, toSvcError } from '../errors.ts';
+import { Rounds } from '../kit/rounds.ts';
 import type { Delivery } from '../message.ts';
 import type { FcallBatcher } from './fcall-batcher.ts';
-import type { Keys, Routes } from './keys.ts';
+import { type Keys, type Routes, SLOT_TAGS } from './keys.ts';
 import { integer, list, text } from './replies.ts';
 import type { ServerTimes } from './wake-ups.ts';
 
@@ -61,6 +63,7 @@ interface Line {
 }
 
 export interface PackWriterParts {
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly calls: Pick<FcallBatcher, 'callLate'>;
   readonly keys: Keys;
   readonly times: ServerTimes;
@@ -76,6 +79,7 @@ export interface PackWriterParts {
  */
 export class PackWriter {
   readonly #parts: PackWriterParts;
+  readonly #rounds: Rounds;
   readonly #lines = new Map<Log, Line>();
   /** Doubts by message id. */
   readonly #doubts = new Map<string, Doubt>();
@@ -86,6 +90,7 @@ export class PackWriter {
 
   constructor(parts: PackWriterParts) {
     this.#parts = parts;
+    this.#rounds = new Rounds(parts.clock, SLOT_TAGS);
   }
 
   /** Appends a message. `ageMs` is how long ago the caller first sent it. */
@@ -116,6 +121,8 @@ export class PackWriter {
     const line = this.#lineOf(routes.of(waiting.partition));
     const life = isSharedLog(line.log) ? routes.lifeOf(waiting.partition) : line.life;
     const bytes = Buffer.byteLength(waiting.delivery.body);
+    const hasRounds = this.#parts.keys.tagOf(line.log) !== '';
+    if (hasRounds && waiting.delivery.awaited === true) this.#rounds.add(waiting.delivery.id);
     const { open } = line;
     const fits = open !== null && open.waiting.length < MOST_MESSAGES && open.bytes + bytes <= MOST_BYTES;
     if (fits && open.life === life) {
@@ -125,7 +132,14 @@ export class PackWriter {
     }
     const pack: Pack = { waiting: [waiting], life, bytes, writer: '', number: 0 };
     line.open = pack;
-    this.#send(line, pack);
+    // One log has the calls of all partitions of a server, but where logs have tags a pack has few of the messages.
+    if (hasRounds) this.#rounds.next(() => this.#send(line, pack));
+    else this.#send(line, pack);
+  }
+
+  /** The reply to a message has come. */
+  answered(messageId: string): void {
+    this.#rounds.answered(messageId);
   }
 
   #send(line: Line, pack: Pack): void {
@@ -206,6 +220,7 @@ export class PackWriter {
     // A pack that was never sent leaves no doubt.
     if (pack.number > 0) this.#doubt(line.log, pack);
     else if (line.open === pack) line.open = null;
+    for (const { delivery } of pack.waiting) this.#rounds.answered(delivery.id);
     reject(pack, error);
   }
 

@@ -62,7 +62,7 @@ end
 local function commit_section(keys, k, args, a, parts, now, out)
   local meta, mail, from, to = keys[k], keys[k + 1], parts[1].from, parts[1].to
   local after, upto, ahead = tonumber(args[a + 2]), tonumber(args[a + 3]), args[a + 5]
-  local fields = { 'fence', 'cursor', 'tail', 'log', 'commit', 'counted', 'beside', 'owed', 'open' }
+  local fields = { 'fence', 'cursor', 'tail', 'log', 'commit', 'counted', 'beside', 'owed', 'open', 'kept_at' }
   if from.h then
     for i = from.h, to.h, 2 do fields[#fields + 1] = args[i] end
   end
@@ -96,7 +96,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
   if more > 0 then set[#set + 1], set[#set + 2] = 'beside', int(upto) .. '-' .. int(beside) end
   if from.j then redis.call('XADD', keys[k + 2], int(upto) .. '-' .. int(beside), 'f', int(after), 'r', args[from.j]) end
   if from.p then collect_replies(out.replies, args, from.p, to.p, set) end
-  if from.P then keep_replies(keys[k + 4], upto, args, from.P, to.P, out.prefix) end
+  if from.P then keep_replies(keys[k + 4], upto, args, from.P, to.P, out.prefix, m[10], now, set) end
   local sent = tail
   for i = 2, #parts do
     local part = parts[i]
@@ -112,7 +112,7 @@ local function commit_section(keys, k, args, a, parts, now, out)
     end
   end
   if tail > sent then set[#set + 1], set[#set + 2] = 'tail', int(tail) end
-  if from.h then lower_depths(m, 9, args, from.h, to.h, set) end
+  if from.h then lower_depths(m, 10, args, from.h, to.h, set) end
   if m[6] and m[6] ~= '' then lower_counts(mail, keys[k + 3], after, upto, tail, tonumber(m[6]), set) end
   -- This reply has the waiting entries; the next wake-up is for later ones only.
   local next = {}

@@ -11,6 +11,9 @@ import { openedStore } from './opened-store.ts';
 
 const PARTITION: Partition = 'default:1';
 const KEPT = `{svc:${PARTITION}}:replies`;
+const META = `{svc:${PARTITION}}:meta`;
+/** Field of the time at which their end was set last. */
+const KEPT_AT = 'kept_at';
 const MOST_MS = 120_000;
 
 /** Commits one message with its reply; answers how long the kept replies stay, ms. */
@@ -40,9 +43,28 @@ it('replies that are kept for callers who missed them go two minutes after the l
 }, async (test) => {
   const { admin, store, lease } = await opened(test);
   for (let cursor = 0; cursor < 3; cursor += 1) isKept(await keptFor(store, admin, lease, cursor));
-  // As if two minutes had passed, or the server had been emptied: the stream is a new one.
+  // As if two minutes had passed: the stream is a new one.
   await admin.del(KEPT);
+  await admin.hincrby(META, KEPT_AT, -MOST_MS);
   isKept(await keptFor(store, admin, lease, 3));
+});
+
+it('the end of kept replies is set again when the last time is fifteen seconds old, and when the clock went back', {
+  skip,
+}, async (test) => {
+  const { admin, store, lease } = await opened(test);
+  isKept(await keptFor(store, admin, lease, 0));
+  for (const [cursor, ageMs, isSet] of [
+    [1, 0, false],
+    [2, 15_000, true],
+    [3, -60_000, true],
+  ] as const) {
+    await admin.pexpire(KEPT, 50_000);
+    await admin.hincrby(META, KEPT_AT, -ageMs);
+    const leftMs = await keptFor(store, admin, lease, cursor);
+    if (isSet) isKept(leftMs);
+    else assert.ok(leftMs <= 50_000, `${leftMs} ms`);
+  }
 });
 
 it('replies of two stores in one server go by themselves in both', { skip }, async (test) => {

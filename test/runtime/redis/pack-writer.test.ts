@@ -4,9 +4,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { Keys, Routes } from '../../../runtime/redis/keys.ts';
+import { Keys, Routes, SLOT_TAGS } from '../../../runtime/redis/keys.ts';
 import { PackWriter } from '../../../runtime/redis/pack-writer.ts';
 import { ServerTimes } from '../../../runtime/redis/wake-ups.ts';
+import { HandClock } from '../../support/hand-clock.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITION: Partition = 'default:0';
@@ -21,11 +22,14 @@ interface Call {
 }
 
 /** A writer over calls that the test answers. Each pack is sent alone, as in turns of the event loop of its own. */
-function underTest() {
+function underTest({ hasTags = false } = {}) {
+  const keys = new Keys('svc');
+  if (hasTags) keys.useTags();
   const calls: Call[] = [];
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
   const writer = new PackWriter({
-    keys: new Keys('svc'),
+    clock: new HandClock(),
+    keys,
     times: new ServerTimes(async () => 1_000, true),
     routes: new Routes(),
     appendNamed: async () => assert.fail('nothing is appended by its id'),
@@ -52,7 +56,8 @@ function underTest() {
       },
     },
   });
-  const append = (id: string, body = id) => writer.append(PARTITION, { id, to, body, fresh: true }, BOUND, 0);
+  const append = (id: string, body = id) =>
+    writer.append(PARTITION, { id, to, body, fresh: true, awaited: true }, BOUND, 0);
   const next = async (): Promise<Call> => {
     await settle();
     await settle();
@@ -176,4 +181,25 @@ test('a pack ends before 128 KiB of UTF-8; a longer message is a pack of its own
     { messages: 1, bytes: 129 * 1_024 },
     { messages: 1, bytes: 129 * 1_024 },
   ]);
+});
+
+test('where a server has several logs, messages share a pack while most callers of the last ones wait', async () => {
+  const { append, next, calls, writer } = underTest({ hasTags: true });
+  const ids = Array.from({ length: 2 * SLOT_TAGS }, (_, n) => `m${n}`);
+  const first = ids.map((id) => append(id));
+  await (await next()).answer([1, 1_000, 'life']);
+  await Promise.all(first);
+  const later = ['a', 'b'].map((id) => append(id));
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  later.push(append('c'));
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  assert.equal(calls.length, 0);
+  for (const id of ids) writer.answered(id);
+  const together = await next();
+  assert.equal(together.args[4], 3);
+  await together.answer([40, 1_000, 'life']);
+  assert.deepEqual(
+    await Promise.all(later),
+    [40, 41, 42].map((seq) => ({ kind: 'accepted', seq })),
+  );
 });
