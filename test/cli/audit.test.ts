@@ -6,16 +6,32 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { chainOf, exportOf, signer } from '../manifests/audit/call-chains.ts';
+import { exportOf as entriesExport, chainOf as entriesOf, stated, TENANT } from '../manifests/audit/entry-chains.ts';
 import { type SvcResult, svc } from './svc-run.ts';
 
 const node = signer('node');
 const exported = exportOf(chainOf(2), node);
-const ANSWERS: Readonly<Record<string, object>> = {
-  '/v1/seal/sessions/session-1/audit': exported,
-  '/.well-known/jwks.json': { keys: [node.jwk] },
-};
+const chains = { a: entriesOf('a', 2), b: entriesOf('b', 1_200, 'b') };
+const statements = [stated('a', chains, node)];
+
+/** What a node answers, by path; records come in pages of 1,000. */
+function answerOf({ pathname, searchParams }: URL): object | undefined {
+  if (pathname === '/v1/seal/sessions/session-1/audit') return exported;
+  if (pathname === '/.well-known/jwks.json') return { keys: [node.jwk] };
+  if (pathname === '/v1/audit/chains') {
+    const listed = Object.entries(chains).map(([name, records]) => {
+      return { node: name, first: 1, last: records.length, checkpoint: null };
+    });
+    return { tenant: TENANT, chains: listed, statements };
+  }
+  if (pathname !== '/v1/audit/records') return undefined;
+  const after = Number(searchParams.get('after'));
+  const records = searchParams.get('node') === 'a' ? chains.a : chains.b;
+  return { records: records.slice(after, after + 1_000) };
+}
+
 const server = createServer((request, response) => {
-  const answer = ANSWERS[request.url ?? ''];
+  const answer = answerOf(new URL(request.url ?? '', 'http://localhost'));
   response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
   response.end(JSON.stringify(answer ?? { error: 'not_found', message: 'no such session' }));
 });
@@ -90,4 +106,31 @@ test('wrong input is named, with exit code 2', async () => {
     assert.equal(result.code, 2, result.stderr);
     assert.match(result.stderr, text);
   }
+});
+
+test('the chains of operations are exported page by page and verified offline, each open with the time of its head', async () => {
+  assert.equal((await run(['export', '-o', file('chains.json'), '--jwks', file('keys.json')])).code, 0);
+  assert.deepEqual(JSON.parse(await readFile(file('chains.json'), 'utf8')), entriesExport(chains, statements));
+  const verified = await svc(['audit', 'verify', file('chains.json'), '--jwks', file('keys.json')]);
+  assert.deepEqual([verified.code, verified.stderr], [0, '']);
+  assert.deepEqual(verified.stdout.split('\n'), [
+    'node a: 3 records, open chain, head of 2026-01-01T01:00:00.000Z, stated by 1 node',
+    'node b: 1201 records, open chain, head of 2026-01-01T01:00:00.000Z, stated by 1 node',
+    `${file('chains.json')}: operations of tenant acme, 2 chains, nothing wrong`,
+    '',
+  ]);
+});
+
+test('a cut tail is printed with its node and record, and the exit code is 1', async () => {
+  const cut = entriesExport({ ...chains, a: chains.a.slice(0, 2) }, statements);
+  const bad = await run(['verify', '-', '--jwks', file('keys.json')], JSON.stringify(cut));
+  assert.equal(bad.code, 1);
+  assert.match(bad.stdout, /^node a, record 3: truncated: node a stated record 3 at 2026-01-01T01:00:00.000Z/);
+});
+
+test('a chain of tool calls that was not closed is called open as well', async () => {
+  const open = exportOf(chainOf(2).slice(0, -1), node);
+  const verified = await run(['verify', '-', '--jwks', file('keys.json')], JSON.stringify(open));
+  assert.equal(verified.code, 0);
+  assert.match(verified.stdout, /nothing wrong, open chain, head of 2026-01-01T00:00:00.000Z\n$/);
 });
