@@ -7,7 +7,7 @@ import { type EndedExecution, ExecutionState, type RunningExecution } from '../a
 import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts';
 import { needsOf } from '../manifests/node/capabilities.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
-import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import type { ActorClient, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { newestFirst, type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
@@ -18,7 +18,7 @@ import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-s
 import { MAX_LOG_EVENTS } from './fields.ts';
 import { refuseCertainlyTooLarge } from './large-values.ts';
 import type { ExecutionVolumes } from './ports/volumes.ts';
-import { endedAlready, type Presence, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
+import { endedAlready, type RunApi, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
 import { mountsOfStart } from './starts/agent-volumes.ts';
 import { aboutToStart, executionWait, waitingDocument, waitingFor } from './waits/execution-wait.ts';
 import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
@@ -26,8 +26,11 @@ import type { WaitLookups, WaitReason } from './waits/wait-reason.ts';
 export type { ExecutionStatus, StartExecution, WaitReason };
 export { EXECUTIONS, type ExecutionDocument, type ExecutionLogEvent, executionLogEvents };
 
-/** The public API of executions for transports, CLI views and tools. Implemented over ActorClient. */
-export interface ExecutionApi {
+/**
+ * The public API of executions for transports, CLI views and tools. Implemented over ActorClient. All calls throw `not_found` for
+ * an execution that the viewer may not see.
+ */
+export interface ExecutionApi extends RunApi<ExecutionStatus, ExecutionLogEvent> {
   /**
    * Resolves when the execution is durably started. When no live node may serve it yet, resolves when the start message
    * is durable; `waiting_for` then says what is missing.
@@ -36,25 +39,10 @@ export interface ExecutionApi {
     request: StartExecution,
     options?: CallOptions,
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
-  /**
-   * The status with what the execution waits for. Like all methods here, throws `not_found` also when the viewer may
-   * not see the execution.
-   */
-  status(viewer: Viewer, executionId: string): Promise<ExecutionStatus>;
-  /** Whether anything exists under this id of a tenant, visible to the caller or not. */
-  presence(tenant: string, executionId: string): Promise<Presence>;
   /** The hash that its start carried; undefined for starts without one. */
   requestHash(viewer: Viewer, executionId: string): Promise<string | undefined>;
   /** Whether the execution has ended. Throws `not_found`. */
   hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
-  /** Recorded events after sequence `after`; their payloads are the wire objects of events.ts. */
-  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
-  follow(
-    viewer: Viewer,
-    executionId: string,
-    after: number,
-    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
-  ): AsyncIterable<ActorEvent | null>;
   /** Resolves when the cancel is committed. Throws `failed_precondition` for an ended execution. */
   cancel(viewer: Viewer, executionId: string, options?: CallOptions): Promise<void>;
   /** Executions, newest first. */
@@ -68,14 +56,6 @@ export interface ExecutionApi {
     agentId: string,
     page: { readonly limit: number; readonly skip: number },
   ): Promise<{ readonly executions: ExecutionStatus[]; readonly total: number }>;
-  /** Log of one execution (`svc.task.logs`, W36), oldest entry first; `limit` is capped at 200. Throws `not_found`. */
-  logs(
-    viewer: Viewer,
-    executionId: string,
-    page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ status: ExecutionStatus['status']; events: ExecutionLogEvent[]; total: number }>;
-  /** Removes an ended execution. Throws `failed_precondition` while it runs. */
-  remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
 type ExecutionClient = Pick<ActorClient, 'ask' | 'tell' | 'read' | 'events' | 'follow' | 'place' | 'isServed'>;

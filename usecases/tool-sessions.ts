@@ -15,7 +15,7 @@ import { type Address, addressOf } from '../runtime/address.ts';
 import type { Blobs } from '../runtime/blobs.ts';
 import type { ActorClient, ActorEvent, CallOptions } from '../runtime/client.ts';
 import { newestFirst, type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
-import type { Collection, Condition } from '../runtime/documents.ts';
+import type { Collection, Condition, StoredDocument } from '../runtime/documents.ts';
 import { isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
 import { type Json, jsonField } from '../runtime/json.ts';
@@ -135,15 +135,8 @@ export type InvokeAnswer =
   /** 400 / -32600: the same id with another payload, or no tool name. */
   | { readonly kind: 'invalid_request'; readonly message: string };
 
-interface SessionSummary {
+interface SessionSummary extends Omit<ToolSessionDocument, keyof StoredDocument | 'owner'> {
   readonly session_id: string;
-  readonly execution_id: string | null;
-  readonly agent_id: string | null;
-  readonly source: 'seal' | 'inner_loop' | 'mcp' | 'rest';
-  readonly status: 'active' | 'closed' | 'revoked';
-  readonly calls: number;
-  readonly denied: number;
-  readonly opened_at: string;
 }
 
 /** Sessions in which agents and callers use tools. Each is an actor with an audit chain. */

@@ -12,7 +12,7 @@ import {
 import { type EndedWorkflow, isRunning, type RunningWorkflow, WorkflowState } from '../actors/workflow/state.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../actors/workflow/view.ts';
 import { type Address, addressOf, tenantOf } from '../runtime/address.ts';
-import type { ActorClient, ActorEvent, ActorSnapshot, CallOptions } from '../runtime/client.ts';
+import type { ActorClient, ActorSnapshot, CallOptions } from '../runtime/client.ts';
 import { newestFirst, type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -21,7 +21,7 @@ import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi } from './executions.ts';
 import { MAX_LISTED, MAX_LOG_EVENTS } from './fields.ts';
 import { refuseCertainlyTooLarge, turnFor } from './large-values.ts';
-import { endedAlready, type Presence, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
+import { endedAlready, type RunApi, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
 import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
 import { waitReason } from './waits/workflow-wait.ts';
 import {
@@ -51,7 +51,7 @@ export { ancestryProblem, pipelineResult, WORKFLOW_EXECUTIONS, type WorkflowExec
  * The public API of workflow runs. All reads answer from committed state and throw `not_found` for what the viewer may
  * not see.
  */
-export interface WorkflowApi {
+export interface WorkflowApi extends RunApi<WorkflowSummary, WorkflowLogEvent> {
   /**
    * Resolves when the execution is durably started; a run of built-in steps may have ended by then. Throws `conflict`
    * when the id belongs to another workflow, `payload_too_large`, `invalid_manifest`.
@@ -61,29 +61,12 @@ export interface WorkflowApi {
     options?: CallOptions,
   ): Promise<{ readonly execution_id: string; readonly status: WorkflowStatus }>;
   get(viewer: Viewer, executionId: string): Promise<WorkflowExecution>;
-  status(viewer: Viewer, executionId: string): Promise<WorkflowSummary>;
-  /** Whether anything exists under this id of a tenant, visible to the caller or not. */
-  presence(tenant: string, executionId: string): Promise<Presence>;
-  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
-  follow(
-    viewer: Viewer,
-    executionId: string,
-    after: number,
-    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
-  ): AsyncIterable<ActorEvent | null>;
-  logs(
-    viewer: Viewer,
-    executionId: string,
-    page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ readonly status: WorkflowStatus; readonly events: WorkflowLogEvent[]; readonly total: number }>;
   /** Runs, newest first. */
   list(viewer: Viewer, filter: WorkflowFilter): Promise<Page<WorkflowSummary> & { readonly total: number }>;
   /** Answers the approval that the run waits for. Throws `conflict` when it waits for none, `not_found`. */
   signal(identity: Identity, executionId: string, response: string, options?: CallOptions): Promise<void>;
   /** Resolves when the cancel is committed. Throws `failed_precondition` for an ended run. */
   cancel(viewer: Identity | string, executionId: string, options?: CallOptions): Promise<void>;
-  /** Removes an ended run. Throws `failed_precondition` while it runs. */
-  remove(viewer: Viewer, executionId: string): Promise<void>;
 }
 
 type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | 'isServed'>;

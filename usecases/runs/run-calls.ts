@@ -8,6 +8,33 @@ import type { Viewer } from '../../runtime/identity.ts';
 /** What exists under an id: `removed` means that something existed and was deleted. */
 export type Presence = 'there' | 'removed' | 'unknown';
 
+/**
+ * The calls that executions of agents and runs of workflows share. All read committed state, and all but `presence` throw
+ * `not_found` for a run that does not exist or that the viewer may not see.
+ */
+export interface RunApi<Status extends { readonly status: string }, LogEvent> {
+  /** The status with what the run waits for. */
+  status(viewer: Viewer, executionId: string): Promise<Status>;
+  /** Whether anything exists under this id of a tenant, visible to the caller or not. */
+  presence(tenant: string, executionId: string): Promise<Presence>;
+  /** Recorded events after sequence `after`. Their payloads are the wire objects. */
+  events(viewer: Viewer, executionId: string, after: number, limit: number): Promise<ActorEvent[]>;
+  follow(
+    viewer: Viewer,
+    executionId: string,
+    after: number,
+    options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
+  ): AsyncIterable<ActorEvent | null>;
+  /** The log, oldest entry first; `limit` is capped at 200. */
+  logs(
+    viewer: Viewer,
+    executionId: string,
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<{ readonly status: Status['status']; readonly events: LogEvent[]; readonly total: number }>;
+  /** Removes an ended run. Throws `failed_precondition` while it runs. */
+  remove(viewer: Viewer, executionId: string): Promise<void>;
+}
+
 /** Parts that the calls on executions of agents and on runs of workflows share. */
 export interface RunCallParts<Document extends StoredDocument & { readonly removed: boolean }> {
   readonly client: Pick<ActorClient, 'events' | 'follow'>;
