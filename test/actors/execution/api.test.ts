@@ -9,7 +9,6 @@ import { createModelEffect } from '../../../effects/models/model-effect.ts';
 import { createProgramEffect } from '../../../effects/programs/program-effect.ts';
 import type { AgentManifest } from '../../../manifests/agent/schema.ts';
 import { ModelSelection, ProviderConfig } from '../../../manifests/node/models.ts';
-import { addressOf } from '../../../runtime/address.ts';
 import type { ActorEvent } from '../../../runtime/client.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
@@ -21,6 +20,7 @@ import {
   type ExecutionApi,
   type ExecutionDocument,
 } from '../../../usecases/executions.ts';
+import { leftOfRun } from '../../support/left-of-run.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf } from './driven-execution.ts';
 
@@ -151,20 +151,8 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
     );
   });
 
-  /** Where something of it is left. */
-  const tracesOf = async (id: string): Promise<string[]> => {
-    const address = addressOf('execution', TENANT, id);
-    const partition = await runtime.client.partitionOf(address);
-    const list = (name: string) => ports.documents.collection({ name, unique: [], indexes: [] });
-    const found: string[] = [];
-    if ((await ports.store.load(partition, [address]))[0] !== null) found.push('record');
-    if ((await ports.store.readEvents(partition, address, 0, 1)).length > 0) found.push('events');
-    if ((await runtime.archive.loadRecord(address)) !== null) found.push('archive');
-    const events = { tenant: TENANT, where: { address } };
-    if ((await (await list('archived_events')).count(events)) > 0) found.push('archived events');
-    if ((await (await list(EXECUTIONS.name)).get(TENANT, id)) !== null) found.push('list');
-    return found;
-  };
+  const leftOf = (id: string): Promise<string[]> =>
+    leftOfRun(runtime, ports, { kind: 'execution', tenant: TENANT, id, list: EXECUTIONS.name });
 
   test('an execution removed right after its end leaves nothing, whether or not it is archived by then', async () => {
     const ids = await Promise.all(
@@ -179,7 +167,7 @@ describe('the execution api over the kernel, SQLite and real effects', { timeout
     );
     await waitUntil('nothing of them', async () => {
       await runtime.sweep();
-      return (await Promise.all(ids.map(tracesOf))).flat().length === 0;
+      return (await Promise.all(ids.map(leftOf))).flat().length === 0;
     });
     for (const id of ids) assert.equal(await refusal(api.status(TENANT, id)), 'not_found');
   });

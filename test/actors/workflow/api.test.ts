@@ -9,7 +9,6 @@ import { approvalActor } from '../../../actors/approval/definition.ts';
 import { APPROVALS, type ApprovalDocument } from '../../../actors/approval/view.ts';
 import { workflowActor } from '../../../actors/workflow/definition.ts';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
-import { addressOf } from '../../../runtime/address.ts';
 import type { ActorEvent } from '../../../runtime/client.ts';
 import { defineEffect, type EffectContext } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
@@ -24,6 +23,7 @@ import {
   type WorkflowApi,
   type WorkflowExecutionDocument,
 } from '../../../usecases/workflow-runs.ts';
+import { leftOfRun } from '../../support/left-of-run.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { manifestOf, pure } from './driven-workflow.ts';
 
@@ -211,20 +211,8 @@ describe('the workflow api over the kernel and SQLite', { timeout: 300_000 }, ()
     await rejects(api.logs(TENANT, id, { limit: 1, offset: 0 }), 'not_found');
   });
 
-  /** Where something of it is left. */
-  const tracesOf = async (id: string): Promise<string[]> => {
-    const address = addressOf('workflow', TENANT, id);
-    const partition = await runtime.client.partitionOf(address);
-    const list = (name: string) => ports.documents.collection({ name, unique: [], indexes: [] });
-    const found: string[] = [];
-    if ((await ports.store.load(partition, [address]))[0] !== null) found.push('record');
-    if ((await ports.store.readEvents(partition, address, 0, 1)).length > 0) found.push('events');
-    if ((await runtime.archive.loadRecord(address)) !== null) found.push('archive');
-    const events = { tenant: TENANT, where: { address } };
-    if ((await (await list('archived_events')).count(events)) > 0) found.push('archived events');
-    if ((await (await list(WORKFLOW_EXECUTIONS.name)).get(TENANT, id)) !== null) found.push('list');
-    return found;
-  };
+  const leftOf = (id: string): Promise<string[]> =>
+    leftOfRun(runtime, ports, { kind: 'workflow', tenant: TENANT, id, list: WORKFLOW_EXECUTIONS.name });
 
   test('a run removed right after its end leaves nothing, whether or not it is archived by then', async () => {
     const ids = await Promise.all(
@@ -238,7 +226,7 @@ describe('the workflow api over the kernel and SQLite', { timeout: 300_000 }, ()
     );
     await waitUntil('nothing of them', async () => {
       await runtime.sweep();
-      return (await Promise.all(ids.map(tracesOf))).flat().length === 0;
+      return (await Promise.all(ids.map(leftOf))).flat().length === 0;
     });
     for (const id of ids) await rejects(api.status(TENANT, id), 'not_found');
   });
