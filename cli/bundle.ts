@@ -47,58 +47,12 @@ export async function bundle({ entries, into, node, packages }: BundleOptions): 
   }
 }
 
-/**
- * Writes a program as one script that starts nothing by itself (start/node-program.ts): an expression that is a function, which gets
- * `module`, `require`, the directory of the bundle and `import.meta.resolve`. Packages are loaded by `require`.
- */
-export async function bundleScript({ entry, file, node }: ScriptOptions): Promise<void> {
-  const { outputFiles } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: [entry],
-    bundle: true,
-    write: false,
-    format: 'cjs',
-    platform: 'node',
-    target: `node${node}`,
-    packages: 'external',
-    define: { 'import.meta.resolve': '__resolve' },
-    // `import()` becomes `require()`, so that no package is loaded twice, as an ES module and as the other kind.
-    supported: { 'dynamic-import': false },
-    plugins: [modules(false), ownImports],
-    logLevel: 'error',
-  });
-  const text = outputFiles.map((output) => output.text).join('\n');
-  const place = `${PLACE_IMPORTS.require} ${placeOf('__dirname')}`;
-  const script = `(function (module, require, __dirname, __resolve) {${place}\n${inAscii(text)}\n})`;
-  if (script.search(NOT_ASCII) >= 0) throw new Error(`${file}: a script that is read as Latin-1 has other characters`);
-  writeFileSync(file, script);
-}
-
-interface ScriptOptions {
-  /** Source file of the program. */
-  readonly entry: string;
-  /** Path of the script, in the directory of the bundle. */
-  readonly file: string;
-  /** As in `BundleOptions`. */
-  readonly node: string;
-}
-
 const COMMENT_LINE = /^\s*(?:\/\*|\*|\/\/).*$/gm;
-const NOT_ASCII = /[^\p{ASCII}]/gu;
+export const NOT_ASCII = /[^\p{ASCII}]/gu;
 
 /** Replaces characters beyond ASCII in comments, since V8 stores a file that has one with two bytes a character. */
-const inAscii = (text: string): string => text.replaceAll(COMMENT_LINE, (line) => line.replaceAll(NOT_ASCII, '?'));
-
-/**
- * Resolves imports of our own files, as esbuild would. But then it does not know that they are ES modules, and an import of a
- * package's default is the default of an ES module too, not the whole module.
- */
-const ownImports: Plugin = {
-  name: 'own imports',
-  setup({ onResolve }) {
-    onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => ({ path: join(resolveDir, path) }));
-  },
-};
+export const inAscii = (text: string): string =>
+  text.replaceAll(COMMENT_LINE, (line) => line.replaceAll(NOT_ASCII, '?'));
 
 /** Modules of the product that it runs as threads: it starts them by their paths. */
 export const threadModules = (): string[] =>
@@ -120,7 +74,7 @@ const PACKAGES_TOO = {
 };
 
 /** Loads our modules and those of packages so that each finds the files beside it. */
-function modules(packages: boolean): Plugin {
+export function modules(packages: boolean): Plugin {
   return {
     name: 'modules',
     setup({ onLoad }) {
@@ -166,19 +120,15 @@ function packageModule(path: string, source: string): string {
  */
 function withPlaces(text: string, up: string): string {
   if (!text.includes('__place(')) return text;
-  const place = `${PLACE_IMPORTS.import} ${placeOf(`import.meta.dirname, '${up}'`)}`;
+  const place = `${PLACE_IMPORTS} ${placeOf(`import.meta.dirname, '${up}'`)}`;
   const [first = '', ...rest] = text.split('\n');
   return first.startsWith('#!') ? [first, place, ...rest].join('\n') : `${place}\n${text}`;
 }
 
-/** What `__place` needs, in a module and in a script. */
-const PLACE_IMPORTS = {
-  import: `import { dirname as __directory, join as __join } from 'node:path'; import { pathToFileURL as __url } from 'node:url';`,
-  require: `const { dirname: __directory, join: __join } = require('node:path'), { pathToFileURL: __url } = require('node:url');`,
-};
+const PLACE_IMPORTS = `import { dirname as __directory, join as __join } from 'node:path'; import { pathToFileURL as __url } from 'node:url';`;
 
 /** @param root JavaScript for the directory of the bundle */
-const placeOf = (root: string): string =>
+export const placeOf = (root: string): string =>
   [
     `const __place = (name) => { const filename = __join(${root}, name);`,
     `return { filename, dirname: __directory(filename), url: __url(filename).href }; };`,

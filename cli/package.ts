@@ -13,7 +13,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { bundle, bundleScript, threadModules } from './bundle.ts';
+import { bundle, threadModules } from './bundle.ts';
+import { bundleScript } from './bundle-script.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const AREAS = [

@@ -422,11 +422,25 @@ describe('the npm package', () => {
     run.child.kill('SIGTERM');
     assert.equal((await run.end()).code, 0);
     const loaded = readFileSync(join(project, 'loaded'), 'utf8').split(' ');
-    assert.ok(loaded.includes('fastify'));
+    assert.ok(loaded.includes('handlebars'));
     assert.deepEqual(
       loaded.filter((name) => WHEN_USED.test(name)),
       [],
     );
+  });
+
+  test('a start loads one script and the parser of the command line: the script has all packages that every start needs', async () => {
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'only-started')];
+    writeFileSync(join(project, 'watch.mjs'), WATCH);
+    const watched = { NODE_OPTIONS: `--import ${join(project, 'watch.mjs')}`, SVC_LOADED: join(project, 'at-start') };
+    const run = new SvcRun(['start', ...flags], watched, entry);
+    await waitUntil('the node listens', () => /^SvcRuntime +127\.0\.0\.1:\d+$/m.test(run.stdout) || run.child.exitCode);
+    run.child.kill('SIGTERM');
+    assert.equal((await run.end()).code, 0, run.stderr);
+    assert.deepEqual(readFileSync(join(project, 'at-start'), 'utf8').split(' ').toSorted(), [
+      'commander',
+      'svc-runtime',
+    ]);
   });
 
   test('keeps the compiled code of a node for its next start, and replaces it when it is damaged', async () => {
