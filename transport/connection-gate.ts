@@ -94,7 +94,7 @@ export class ConnectionGate {
     }
     this.#open += 1;
     this.#addresses.set(address, ofAddress + 1);
-    socket.once('close', () => this.#leave(address));
+    socket.on('close', () => this.#leave(address));
     return true;
   }
 

@@ -21,14 +21,23 @@ export class ReadingTurns {
   readonly #read = new Map<Socket, number>();
   /** Connections that are not read; the first is the next. */
   #stopped = new Set<Socket>();
+  /** One function for all connections, which Node.js calls with the connection as `this`. */
+  readonly #onClose: (this: Socket) => void;
+
+  constructor() {
+    const forget = (socket: Socket): void => {
+      this.#read.delete(socket);
+      this.#stopped.delete(socket);
+    };
+    this.#onClose = function closed() {
+      forget(this);
+    };
+  }
 
   /** Takes a new connection. */
   add(socket: Socket): void {
     this.#read.set(socket, socket.bytesRead);
-    socket.once('close', () => {
-      this.#read.delete(socket);
-      this.#stopped.delete(socket);
-    });
+    socket.on('close', this.#onClose);
   }
 
   /** Stops all connections. Those that were not read since they were continued come first. */

@@ -2,6 +2,7 @@ import type { ActorStore, EventAppend } from '../actor-store.ts';
 import type { Address } from '../address.ts';
 import type { ActorClient, ActorEvent, FollowOptions } from '../client.ts';
 import type { Clock } from '../clock.ts';
+import { SharedMoments, type Timed } from '../kit/shared-moments.ts';
 import type { Unsubscribe } from '../leases.ts';
 import { LOOK_EVERY_MS, type Resting, type SharedLooks } from './shared-looks.ts';
 
@@ -42,6 +43,9 @@ class News {
 /** Pause before the next read of a follower that looks for itself: it grows with the silence. */
 const lookAgainMs = (silentMs: number, mostMs: number): number => Math.min(mostMs, Math.max(LOOK_EVERY_MS, silentMs));
 
+/** Pauses from this length on end at shared moments. */
+const LONG_PAUSE_MS = 10_000;
+
 const DONE = { value: undefined, done: true } as const;
 
 /**
@@ -50,7 +54,7 @@ const DONE = { value: undefined, done: true } as const;
  * than one page and one page of events that notices carried. It is an object instead of a generator, because thousands of
  * callers follow at once.
  */
-export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, Resting {
+export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, Resting, Timed {
   readonly #parts: FollowParts;
   readonly #address: Address;
   readonly #options: FollowOptions;
@@ -65,6 +69,9 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
   #behind: string | null = null;
   #woken = true;
   #wake: (() => void) | null = null;
+  #disarm: (() => void) | null = null;
+  /** The shared moment at which a long pause ends. */
+  #moment: number | null = null;
   readonly #news = new News();
   #unsubscribe: Unsubscribe = () => {};
 
@@ -213,20 +220,33 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     const leftMs = Math.max(0, heartbeatMs - silentMs);
     const pauseMs = mostLookAgainMs === undefined ? leftMs : Math.min(lookAgainMs(silentMs, mostLookAgainMs), leftMs);
     return new Promise((resolve) => {
-      const disarm = clock.after(pauseMs, () => this.#resume());
-      this.#wake = () => {
-        disarm();
-        looks.leave(this.#address, this);
-        resolve();
-      };
+      this.#wake = resolve;
+      // A look for lost wake-ups needs no exact moment; a heartbeat does.
+      if (pauseMs >= LONG_PAUSE_MS && pauseMs < leftMs) {
+        this.#moment = SharedMoments.of(clock).add(clock.monotonic() + pauseMs, this);
+      } else {
+        this.#disarm = clock.after(pauseMs, () => this.#resume());
+      }
       if (mostLookAgainMs === undefined) looks.rest(this.#address, this);
     });
   }
 
+  onTime(): void {
+    this.#moment = null;
+    this.#resume();
+  }
+
   #resume(): void {
     const wake = this.#wake;
+    if (wake === null) return;
+    const { looks, clock } = this.#parts;
     this.#wake = null;
-    wake?.();
+    this.#disarm?.();
+    this.#disarm = null;
+    if (this.#moment !== null) SharedMoments.of(clock).cancel(this.#moment, this);
+    this.#moment = null;
+    looks.leave(this.#address, this);
+    wake();
   }
 
   #close(): void {

@@ -25,7 +25,7 @@ import type { Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import { type ActorHandle, actorHandle, type Callable } from './actor-handle.ts';
 import { followsFrom } from './calls-of-effect.ts';
-import { EventFollower } from './follow.ts';
+import { EventFollower, type FollowParts } from './follow.ts';
 import { PendingAsks } from './pending-asks.ts';
 import { type PlacingParts, placeActor } from './place-actor.ts';
 import { SharedLooks } from './shared-looks.ts';
@@ -67,6 +67,7 @@ export class MailboxClient implements ActorClient {
   readonly #session: string;
   readonly #pending: PendingAsks;
   readonly #looks: SharedLooks;
+  readonly #following = new Map<string, FollowParts>();
 
   constructor(parts: MailboxClientParts) {
     this.#parts = parts;
@@ -187,11 +188,20 @@ export class MailboxClient implements ActorClient {
   }
 
   follow(address: Address, after: number, options: FollowOptions): AsyncIterable<ActorEvent | null> {
+    return new EventFollower(this.#followParts(address), address, after, options);
+  }
+
+  /** The parts of followers, one object for each kind of actor: thousands follow at once. */
+  #followParts(address: Address): FollowParts {
     const { store, clock, registry } = this.#parts;
-    const final = new Set<string>(registry.definitionOf(address)?.finalEvents ?? []);
+    const { kind = '', finalEvents = [] } = registry.definitionOf(address) ?? {};
+    const known = this.#following.get(kind);
+    if (known !== undefined) return known;
     const decode = (seq: number, data: string) => this.#event(seq, data);
+    const final = new Set<string>(finalEvents);
     const parts = { client: this, store, clock, looks: this.#looks, decode, final };
-    return new EventFollower(parts, address, after, options);
+    this.#following.set(kind, parts);
+    return parts;
   }
 
   async mailbox(address: Address) {

@@ -67,11 +67,12 @@ export class EffectAttempt {
   #aborting: AbortController | null = null;
   readonly #begunAt: number;
   #cause: AbortCause | null = null;
-  /** Resolves when a handler ignores its signal for too long, so that the runner continues without it. */
-  readonly #overdue = Promise.withResolvers<Ending>();
+  /** Ends the run without its handler, which ignores its signal for too long. */
+  #endEarly: (ending: Ending) => void = () => {};
   /** The slot that the attempt occupies: the queue's until it has parked. */
   #slot: 'queue' | 'parking' | 'none' = 'queue';
-  readonly #hasParked = Promise.withResolvers<void>();
+  /** Called when the attempt frees its slot of the queue, which it does not take again. */
+  onParked: () => void = () => {};
   /** The error of an unavailable store because of which the work has not begun; null when there is none. */
   #keptFromBeginning: SvcError | null = null;
 
@@ -117,11 +118,6 @@ export class EffectAttempt {
     return this.#slot !== 'queue';
   }
 
-  /** Resolves when the attempt has freed its slot of the queue, which it does not take again. */
-  get hasParked(): Promise<void> {
-    return this.#hasParked.promise;
-  }
-
   /**
    * Aborts the work. The first cause counts; its code tells the handler whether the work is still wanted
    * (`EffectContext.signal`).
@@ -145,7 +141,7 @@ export class EffectAttempt {
     if (this.#ended) return;
     const error = new SvcError('cancelled', 'the work did not end after it was stopped');
     this.#settings.onFault(error, { effectId: this.#job.id, doing: 'stopping' });
-    this.#overdue.resolve({ ok: false, error });
+    this.#endEarly({ ok: false, error });
   }
 
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
@@ -185,7 +181,10 @@ export class EffectAttempt {
     if (handler === undefined) {
       return { ok: false, error: new SvcError('unimplemented', `this node has no effect named ${kind}`) };
     }
-    return Promise.race([this.#guard(() => this.#untilEnded(handler, renewing)), this.#overdue.promise]);
+    return new Promise((resolve) => {
+      this.#endEarly = resolve;
+      void this.#guard(() => this.#untilEnded(handler, renewing)).then(resolve);
+    });
   }
 
   /**
@@ -289,7 +288,7 @@ export class EffectAttempt {
     if (this.#slot === 'none' || !parking.enter()) return waiting;
     this.#leaveSlot();
     this.#slot = 'none';
-    this.#hasParked.resolve();
+    this.onParked();
     counts.running -= 1;
     counts.parked += 1;
     renewing.slowDown();

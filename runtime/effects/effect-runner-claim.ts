@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { EffectHandler } from '../effect.ts';
 import type { EffectJob, EffectQueue } from '../effect-queue.ts';
 import { type OwnStore, toSvcError } from '../errors.ts';
+import { SharedMoments, type Timed } from '../kit/shared-moments.ts';
 import type { Message } from '../message.ts';
 import { type Meter, noMeter } from '../meter.ts';
 import type { Random } from '../random.ts';
@@ -17,11 +18,6 @@ export interface Renewing {
   speedUp(): void;
   stop(): void;
 }
-
-/** Parked effects whose renewals are due within this time renew together, in one call of the store. */
-const TOGETHER_MS = 100;
-
-const together = (at: number): number => Math.ceil(at / TOGETHER_MS) * TOGETHER_MS;
 
 /**
  * Renews the claim of an attempt; a `lasting` handler gets longer terms. `lost` is called once, when the store says
@@ -39,7 +35,7 @@ export function renewClaim(
 }
 
 /** One object instead of functions that share variables, because thousands of effects wait at once. */
-class ClaimRenewal implements Renewing {
+class ClaimRenewal implements Renewing, Timed {
   readonly #settings: RunnerSettings;
   readonly #job: EffectJob;
   readonly #attempt: number;
@@ -51,7 +47,9 @@ class ClaimRenewal implements Renewing {
   #failed = false;
   #beating = false;
   #stopped = false;
-  #cancel = () => {};
+  #cancelTimer: (() => void) | null = null;
+  /** The shared moment of the next renewal while it is parked. */
+  #moment: number | null = null;
 
   constructor(settings: RunnerSettings, job: EffectJob, attempt: number, lasting: boolean, lost: () => void) {
     this.#settings = settings;
@@ -121,8 +119,21 @@ class ClaimRenewal implements Renewing {
     const now = clock.monotonic();
     const dueAt = this.#failed ? now + this.#everyMs / 4 : this.#keptAt + this.#everyMs;
     this.#cancel();
-    const waitMs = Math.max(0, (this.#isParked ? together(dueAt) : dueAt) - now);
-    this.#cancel = clock.after(waitMs, () => void this.#beat());
+    // Parked effects renew together, in one call of the store.
+    if (this.#isParked) this.#moment = SharedMoments.of(clock).add(dueAt, this);
+    else this.#cancelTimer = clock.after(Math.max(0, dueAt - now), () => this.onTime());
+  }
+
+  onTime(): void {
+    this.#moment = null;
+    void this.#beat();
+  }
+
+  #cancel(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (this.#moment !== null) SharedMoments.of(this.#settings.clock).cancel(this.#moment, this);
+    this.#moment = null;
   }
 }
 

@@ -297,11 +297,16 @@ export class EffectRunner {
    * Runs an attempt until it ends or parks. A parked attempt leaves the queue: its record says everything, and the
    * sweep finds it.
    */
-  async #untilParked(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {
-    const ended = this.#run(job, attempt, handler).catch((error: unknown) => this.#unreported(job, error));
-    this.#unsettled.add(ended);
-    const settled = ended.finally(() => this.#unsettled.delete(ended));
-    return Promise.race([settled, attempt.hasParked.then(() => DONE)]);
+  #untilParked(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {
+    return new Promise((resolve) => {
+      attempt.onParked = () => resolve(DONE);
+      const ended = this.#run(job, attempt, handler).catch((error: unknown) => this.#unreported(job, error));
+      this.#unsettled.add(ended);
+      void ended.then((outcome) => {
+        this.#unsettled.delete(ended);
+        resolve(outcome);
+      });
+    });
   }
 
   async #run(job: EffectJob, attempt: EffectAttempt, handler: EffectHandler | undefined): Promise<JobOutcome> {

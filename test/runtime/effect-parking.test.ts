@@ -140,26 +140,39 @@ describe('effects that wait without a place', () => {
   });
 
   test('claims of waiting effects are renewed at common moments, so that one call of the store renews many', async () => {
-    const due: number[] = [];
+    const due: { readonly at: number; readonly call: () => void }[] = [];
     let nowMs = 0;
     const clock = {
       ...{ now: () => nowMs, monotonic: () => nowMs },
-      after: (delayMs: number) => {
-        due.push(nowMs + delayMs);
+      after: (delayMs: number, call: () => void) => {
+        due.push({ at: nowMs + delayMs, call });
         return () => {};
       },
     };
+    const renewed: string[] = [];
     const ledger = new MemoryEffectLedger();
-    ledger.keepEffect = async () => true;
+    ledger.keepEffect = async (_partition, id) => renewed.push(id) > 0;
     const queue = new EmbeddedEffectQueue({ ledger, clock, onFault: assert.fail });
     const settings = runnerSettings(runnerOptions({ store: ledger, queue, handlers: [], clock }));
-    for (const at of [1, 33.5, 99]) {
+    const renewals: { stop(): void }[] = [];
+    for (const at of [1, 33.5, 99, 99]) {
       nowMs = at;
-      renewClaim(settings, await openEffect(ledger, { kind: 'wait' }), 1, false, assert.fail).slowDown();
+      const renewal = renewClaim(settings, await openEffect(ledger, { kind: 'wait' }), 1, false, assert.fail);
+      renewal.slowDown();
+      renewals.push(renewal);
+      await until(() => renewed.length === renewals.length && due.some((one) => one.at > 20_000), 'its first renewal');
     }
-    const second = () => due.filter((at) => at > 20_000);
-    await until(() => second().length === 3, 'each to be renewed once');
-    assert.deepEqual(second(), [20_100, 20_100, 20_100]);
+    const later = due.filter(({ at }) => at > 20_000);
+    assert.deepEqual(
+      later.map(({ at }) => at),
+      [20_100],
+    );
+    const first = renewed.splice(0);
+    nowMs = 20_100;
+    await until(() => true, 'the turns of all');
+    renewals[3]?.stop();
+    later[0]?.call();
+    assert.deepEqual(renewed, first.slice(0, 3));
   });
 
   test('one whose attempt failed after its wait is queued again at once, though the queue had forgotten it', async () => {

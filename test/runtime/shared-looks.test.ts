@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { EventFollower, type FollowParts } from '../../runtime/calls/follow.ts';
 import { LOOK_EVERY_MS, SharedLooks } from '../../runtime/calls/shared-looks.ts';
-import type { ActorEvent } from '../../runtime/client.ts';
+import type { ActorEvent, FollowOptions } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { HandClock, settled } from '../support/hand-clock.ts';
 
@@ -60,8 +60,8 @@ class Silent {
   }
 
   /** A follower that has all events by now. */
-  async follow(address: Address): Promise<void> {
-    const options = { signal: this.#end.signal, heartbeatMs: HEARTBEAT_MS };
+  async follow(address: Address, patience: Partial<FollowOptions> = {}): Promise<void> {
+    const options = { signal: this.#end.signal, heartbeatMs: HEARTBEAT_MS, ...patience };
     const reading = async (): Promise<void> => {
       for await (const event of new EventFollower(this.#parts, address, 0, options)) this.got.push(event?.seq ?? null);
     };
@@ -168,4 +168,21 @@ test('a heartbeat that came late does not delay the next ones', async () => {
   assert.deepEqual(silent.got, [null]);
   await silent.clock.pass(1);
   assert.deepEqual(silent.got, [null, null]);
+});
+
+test('one that waits for long looks again at the latest after its longest pause, and once for each pause', async () => {
+  const silent = new Silent();
+  await silent.follow(actor('a'), { heartbeatMs: 600_000, mostLookAgainMs: 30_000 });
+  for (let at = 0; at < 100; at += 1) await silent.clock.pass(1_000);
+  await silent.atRest();
+  for (let at = 0; at < 31; at += 1) await silent.clock.pass(1_000);
+  assert.equal(silent.reads, 1);
+  // A wake-up ends the pause and its look.
+  silent.confirm();
+  await settled();
+  assert.equal(silent.reads, 2);
+  silent.last = 2;
+  for (let at = 0; at < 31; at += 1) await silent.clock.pass(1_000);
+  assert.deepEqual([silent.reads, silent.got], [3, [2]]);
+  await silent.leave();
 });

@@ -64,7 +64,7 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
       const onClose = (): void => {
         if (!reply.raw.writableFinished) gone.abort(new SvcError('cancelled', 'the client is gone'));
       };
-      reply.raw.once('close', onClose);
+      reply.raw.on('close', onClose);
       return answerMcp(mcp, parts, request, gone.signal).then(({ status, type, text }) => {
         reply.raw.removeListener('close', onClose);
         reply.code(status);
@@ -97,8 +97,9 @@ async function takenOf(
   { depth, ...call }: Omit<McpCall, 'headers' | 'message'> & { readonly depth: number },
 ): Promise<Taken> {
   const read = await messageOf(request.body, depth);
-  // Many calls wait for minutes at once, so the body that a call was read from is released before the wait.
+  // Many calls wait for minutes at once, so the bytes that a call was read from are released before the wait.
   request.body = undefined;
+  request.raw.rawHeaders.length = 0;
   if (!('error' in read)) {
     const plain = plainCall(await loadSdk(), request.headers, read.message);
     return plain ?? takenBySdk(mcp, { headers: headersOf(request), message: read.message, ...call });

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ReadingTurns } from '../reading-turns.ts';
 
@@ -16,8 +16,12 @@ export function cutPipelines(server: Server, most: number): void {
     waiting.set(socket, now);
     return now;
   };
+  // One function for all answers, which Node.js calls with the answer as `this`.
+  function answered(this: ServerResponse): void {
+    add(this.req.socket, -1);
+  }
   server.prependListener('request', ({ socket }, response) => {
-    response.once('close', () => add(socket, -1));
+    response.on('close', answered);
     if (add(socket, 1) > most) socket.destroy();
   });
 }
