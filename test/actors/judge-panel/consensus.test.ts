@@ -218,7 +218,7 @@ const ROWS: readonly Row[] = [
   },
   {
     // products 0.35 and 0.6: confidence 0.7 + 0.3 * 1
-    what: 'best_of_n with n 1 may leave out the highest score',
+    what: 'best_of_n with n 1 may exclude the highest score',
     rule: ruleOf('best_of_n', { n: 1 }),
     verdicts: verdictsOf([0.7, 0.5], [0.6, 1]),
     score: 0.6,
@@ -226,7 +226,7 @@ const ROWS: readonly Row[] = [
     valid: false,
   },
   {
-    what: 'any_approved: the best approving judge speaks for all',
+    what: 'any_approved: the best approving judge decides',
     rule: ruleOf('any_approved'),
     verdicts: verdictsOf([0.1, 1], [0.75, 1], [0.9, 0.4], [0, 1]),
     score: 0.9,

@@ -38,7 +38,7 @@ const REFUSED: readonly [what: string, text: string, reason: RegExp][] = [
   ['a score over 1', json({ score: 1.0001 }), /^score: /],
   ['a score below 0', json({ score: -0.1 }), /^score: /],
   ['a score out of 100', json({ score: 80 }), /^score: /],
-  ['an endless score', '{"score":1e999,"confidence":1,"reasoning":"ten chars."}', /^score: /],
+  ['an infinite score', '{"score":1e999,"confidence":1,"reasoning":"ten chars."}', /^score: /],
   ['no confidence', json({ confidence: undefined }), /^confidence: expected a number from 0.0 to 1.0$/],
   ['a confidence over 1', json({ confidence: 2 }), /^confidence: /],
   ['a confidence as text', json({ confidence: 'high' }), /^confidence: /],

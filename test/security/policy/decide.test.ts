@@ -20,7 +20,7 @@ describe('whether a tool may be called at all', () => {
   table([
     ['everything', {}, 'fs.read', READ, 'allowed'],
     ['unknown', {}, 'fs.nothing', {}, 'ToolNotAllowed'],
-    ['denied before all else', { deny_list: ['fs.read'] }, 'fs.read', null, 'ToolExplicitlyDenied'],
+    ['denied by the deny list first', { deny_list: ['fs.read'] }, 'fs.read', null, 'ToolExplicitlyDenied'],
     ['denied by its alias', { deny_list: ['fs.create.dir'] }, 'fs.create.dir', READ, 'ToolExplicitlyDenied'],
     ['an alias of a denied tool', { deny_list: ['fs.create_dir'] }, 'fs.create.dir', READ, 'ToolExplicitlyDenied'],
     ['denied though it is not offered', { deny_list: ['x.y'], tools: [] }, 'x.y', {}, 'ToolExplicitlyDenied'],

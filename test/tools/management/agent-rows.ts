@@ -33,7 +33,7 @@ export const AGENT_ROWS: readonly Row[] = [
     gives: has({ updated: true }),
   },
   {
-    ...{ tool: 'svc.agent.update', what: 'makes none that is not there' },
+    ...{ tool: 'svc.agent.update', what: 'refuses to update an unknown one' },
     args: (at) => ({ manifest_yaml: at.agentYaml() }),
     gives: noAgent,
   },
@@ -65,7 +65,7 @@ export const AGENT_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.agent.update', what: 'tells one without the role what is wrong with the text', by: 'user' },
+    ...{ tool: 'svc.agent.update', what: 'names the errors of a manifest to a caller without the role', by: 'user' },
     ...{ args: broken, gives: ['invalid_manifest', /line/] },
   },
   { tool: 'svc.agent.update', what: 'refuses what is no manifest', args: broken, gives: ['invalid_manifest', /line/] },
@@ -82,7 +82,7 @@ export const AGENT_ROWS: readonly Row[] = [
     args: async (at) => ({ name: (await at.agent()).agent_id.toUpperCase() }),
     gives: ({ metadata }, { name }) => assert.equal(Object(metadata).agent_id, String(name).toLowerCase()),
   },
-  { tool: 'svc.agent.export', what: 'knows no unknown name', args: { name: 'nobody' }, gives: noAgent },
+  { tool: 'svc.agent.export', what: 'refuses an unknown name', args: { name: 'nobody' }, gives: noAgent },
   {
     ...{ tool: 'svc.agent.export', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ name: (await at.agent()).agent_id }),
@@ -97,7 +97,7 @@ export const AGENT_ROWS: readonly Row[] = [
       assert.ok(!listOf(agents).some(({ id }) => id === agent_id));
     },
   },
-  { tool: 'svc.agent.delete', what: 'knows no unknown id', args: (at) => ({ agent_id: at.unknown }), gives: noAgent },
+  { tool: 'svc.agent.delete', what: 'refuses an unknown id', args: (at) => ({ agent_id: at.unknown }), gives: noAgent },
   {
     ...{ tool: 'svc.agent.delete', what: 'lets a caller of another tenant delete nothing', by: 'stranger' },
     args: async (at) => ({ agent_id: (await at.agent()).agent_id }),
@@ -197,8 +197,8 @@ export const AGENT_ROWS: readonly Row[] = [
       );
     },
   },
-  { tool: 'svc.agent.logs', what: 'knows no unknown id', args: (at) => ({ agent_id: at.unknown }), gives: noAgent },
-  { tool: 'svc.agent.logs', what: 'knows no unknown name', args: { agent_id: 'nobody' }, gives: noAgent },
+  { tool: 'svc.agent.logs', what: 'refuses an unknown id', args: (at) => ({ agent_id: at.unknown }), gives: noAgent },
+  { tool: 'svc.agent.logs', what: 'refuses an unknown name', args: { agent_id: 'nobody' }, gives: noAgent },
   {
     ...{ tool: 'svc.agent.logs', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ agent_id: (await at.agent()).agent_id }),

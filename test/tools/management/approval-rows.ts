@@ -81,7 +81,7 @@ export const APPROVAL_ROWS: readonly Row[] = [
       gives: has({ status }),
     },
     {
-      ...{ tool, what: 'is too late for one that was answered' },
+      ...{ tool, what: 'refuses one that was answered before' },
       args: async (at) => {
         const request_id = await asked(at);
         await at.ok('svc.approval.approve', { request_id });
@@ -89,9 +89,9 @@ export const APPROVAL_ROWS: readonly Row[] = [
       },
       gives: ['conflict', /answered already/],
     },
-    { tool, what: 'knows no unknown id', args: (at) => ({ request_id: at.unknown, ...more }), gives: noRequest },
+    { tool, what: 'refuses an unknown id', args: (at) => ({ request_id: at.unknown, ...more }), gives: noRequest },
     {
-      ...{ tool, what: 'knows none of another tenant', by: 'stranger' },
+      ...{ tool, what: 'refuses one of another tenant', by: 'stranger' },
       args: async (at) => ({ request_id: await asked(at), ...more }),
       gives: noRequest,
     },

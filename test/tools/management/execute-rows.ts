@@ -43,7 +43,7 @@ export const EXECUTE_ROWS: readonly Row[] = [
     gives: isStarted,
   },
   {
-    ...{ tool: 'svc.execute.intent', what: 'knows no volume that is not there' },
+    ...{ tool: 'svc.execute.intent', what: 'refuses an unknown volume' },
     args: unknownVolume,
     gives: ['not_found', /volume/],
   },
@@ -52,19 +52,19 @@ export const EXECUTE_ROWS: readonly Row[] = [
     args: unknownVolume,
     gives: ['not_found', /volume/],
   },
-  { tool: 'svc.execute', what: 'is the pipeline with its defaults', args: { prompt: 'sleepy' }, gives: isStarted },
+  { tool: 'svc.execute', what: 'starts the pipeline with its defaults', args: { prompt: 'sleepy' }, gives: isStarted },
   {
     ...{ tool: 'svc.execute.status', what: 'says that it runs' },
     args: async (at) => ({ pipeline_execution_id: await running(at) }),
     gives: (result) => assert.deepEqual(result, { status: 'running' }),
   },
   {
-    ...{ tool: 'svc.execute.status', what: 'knows no unknown id' },
+    ...{ tool: 'svc.execute.status', what: 'refuses an unknown id' },
     args: (at) => ({ pipeline_execution_id: at.unknown }),
     gives: noRun,
   },
   {
-    ...{ tool: 'svc.execute.status', what: 'has nothing to say of another workflow' },
+    ...{ tool: 'svc.execute.status', what: 'refuses a run of another workflow' },
     args: async (at) => ({ pipeline_execution_id: await at.endedRun() }),
     gives: ['not_found', /pipeline execution not found/],
   },
@@ -92,7 +92,7 @@ export const EXECUTE_ROWS: readonly Row[] = [
     gives: ({ status, timed_out }) => assert.deepEqual([status, timed_out], ['running', true]),
   },
   {
-    ...{ tool: 'svc.execute.wait', what: 'knows no unknown id' },
+    ...{ tool: 'svc.execute.wait', what: 'refuses an unknown id' },
     args: (at) => ({ execution_id: at.unknown }),
     gives: noRun,
   },

@@ -111,7 +111,7 @@ const byStatus = (status: string, isFound: boolean): Row => ({
 export const SEARCH_ROWS: readonly Row[] = [
   ...SEARCHING.flatMap(rowsOf),
   {
-    ...{ tool: 'svc.agent.search', what: 'knows no unknown status', args: { query: 'a', status: 'gone' } },
+    ...{ tool: 'svc.agent.search', what: 'refuses an unknown status', args: { query: 'a', status: 'gone' } },
     gives: ['invalid_argument', /status: expected deployed, paused/],
   },
   ...[byStatus('deployed', true), byStatus('paused', false)],

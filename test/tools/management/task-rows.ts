@@ -39,18 +39,18 @@ export const TASK_ROWS: readonly Row[] = [
     gives: ['invalid_argument', /nothing to ask/],
   },
   {
-    ...{ tool: 'svc.task.execute', what: 'knows no unknown version' },
+    ...{ tool: 'svc.task.execute', what: 'refuses an unknown version' },
     args: async (at) => ({ agent_id: (await at.agent()).name, version: '9.9.9' }),
     gives: ['not_found', /version/],
   },
-  { tool: 'svc.task.execute', what: 'knows no unknown agent', args: { agent_id: 'nobody' }, gives: noAgent },
+  { tool: 'svc.task.execute', what: 'refuses an unknown agent', args: { agent_id: 'nobody' }, gives: noAgent },
   {
     ...{ tool: 'svc.task.execute', what: 'starts nothing for a caller of another tenant', by: 'stranger' },
     args: async (at) => ({ agent_id: (await at.agent()).agent_id }),
     gives: noAgent,
   },
   {
-    ...{ tool: 'svc.task.status', what: 'says how an ended one stands' },
+    ...{ tool: 'svc.task.status', what: 'shows the status of an ended one' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: has({ status: 'completed', iteration_count: 1, last_output: 'done', last_error: null }),
   },
@@ -59,7 +59,7 @@ export const TASK_ROWS: readonly Row[] = [
     args: async (at) => ({ execution_id: await at.runningTask() }),
     gives: has({ status: 'running', ended_at: null }),
   },
-  { tool: 'svc.task.status', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  { tool: 'svc.task.status', what: 'refuses an unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.task.status', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
@@ -113,13 +113,13 @@ export const TASK_ROWS: readonly Row[] = [
       assert.equal(listOf(answer.deliveries)[0]?.message_id, answer.root);
     },
   },
-  { tool: 'svc.trace.get', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  { tool: 'svc.trace.get', what: 'refuses an unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.trace.get', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: noTask,
   },
-  { tool: 'svc.trace.why', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  { tool: 'svc.trace.why', what: 'refuses an unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.trace.why', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
@@ -141,7 +141,7 @@ export const TASK_ROWS: readonly Row[] = [
       args: async (at) => ({ execution_id: await at.runningTask(), poll_interval_seconds: 1, timeout_seconds: 1 }),
       gives: has({ status: 'timed_out', ended_at: null }),
     },
-    { tool, what: 'knows no unknown id', args: unknownTask, gives: noTask },
+    { tool, what: 'refuses an unknown id', args: unknownTask, gives: noTask },
     {
       ...{ tool, what: 'lets a caller of another tenant wait for nothing', by: 'stranger' },
       args: async (at) => ({ execution_id: await at.endedTask() }),
@@ -225,7 +225,7 @@ export const TASK_ROWS: readonly Row[] = [
     gives: ({ events, total, limit, offset }) =>
       assert.deepEqual([limit, offset, listOf(events).length], [200, 0, total]),
   },
-  { tool: 'svc.task.logs', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  { tool: 'svc.task.logs', what: 'refuses an unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.task.logs', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),
@@ -244,7 +244,7 @@ export const TASK_ROWS: readonly Row[] = [
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: ['failed_precondition', /completed already/],
   },
-  { tool: 'svc.task.cancel', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  { tool: 'svc.task.cancel', what: 'refuses an unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.task.cancel', what: 'lets a caller of another tenant cancel nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.runningTask() }),
@@ -265,7 +265,7 @@ export const TASK_ROWS: readonly Row[] = [
     args: async (at) => ({ execution_id: await at.endedTask() }),
     gives: ['forbidden', /role/],
   },
-  { tool: 'svc.task.remove', what: 'knows no unknown id', args: unknownTask, gives: noTask },
+  { tool: 'svc.task.remove', what: 'refuses an unknown id', args: unknownTask, gives: noTask },
   {
     ...{ tool: 'svc.task.remove', what: 'lets a caller of another tenant remove nothing', by: 'stranger' },
     args: async (at) => ({ execution_id: await at.endedTask() }),

@@ -17,7 +17,7 @@ const broken = { manifest_yaml: 'kind: Workflow\nspec: [' };
 /** svc.workflow.*, as far as they are about what is deployed (W35). */
 export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
   {
-    ...{ tool: 'svc.workflow.create', what: 'deploys what the judge passes, and tells what it said' },
+    ...{ tool: 'svc.workflow.create', what: 'deploys what the judge passes, with its answer' },
     args: (at) => ({ manifest_yaml: at.workflowYaml(), task_context: 'a test' }),
     gives: ({ deployed, validation_results: results }) => {
       assert.equal(deployed, true);
@@ -89,7 +89,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: has({ updated: true }),
   },
   {
-    ...{ tool: 'svc.workflow.update', what: 'makes none that is not there' },
+    ...{ tool: 'svc.workflow.update', what: 'refuses to update an unknown one' },
     ...{ args: (at: Setting) => ({ manifest_yaml: at.workflowYaml() }), gives: noWorkflow },
   },
   {
@@ -121,7 +121,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.workflow.update', what: 'tells one without the role what is wrong with the text', by: 'user' },
+    ...{ tool: 'svc.workflow.update', what: 'names the errors of a manifest to a caller without the role', by: 'user' },
     ...{ args: broken, gives: ['invalid_manifest', /line/] },
   },
   {
@@ -153,7 +153,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: ({ metadata }, { name }) =>
       assert.deepEqual({ ...Object(metadata), name, version: '1.9.0', scope: 'tenant' }, metadata),
   },
-  { tool: 'svc.workflow.export', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
+  { tool: 'svc.workflow.export', what: 'refuses an unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
     ...{ tool: 'svc.workflow.export', what: 'shows a caller of another tenant nothing', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
@@ -189,7 +189,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     },
     gives: (result, { name }) => assert.deepEqual(result, { workflow_id: name, deleted: true }),
   },
-  { tool: 'svc.workflow.delete', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
+  { tool: 'svc.workflow.delete', what: 'refuses an unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
     ...{ tool: 'svc.workflow.delete', what: 'lets a caller of another tenant delete nothing', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
@@ -262,7 +262,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: has({ workflows: [] }),
   },
   {
-    ...{ tool: 'svc.workflow.list', what: 'knows no tenant but the own', by: 'user' },
+    ...{ tool: 'svc.workflow.list', what: 'refuses another tenant', by: 'user' },
     ...{ args: { tenant_id: 'umbrella' }, gives: ['not_found', /tenant not found/] },
   },
   {
@@ -304,7 +304,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.workflow.demote', what: 'takes nothing to the tenant that is there' },
+    ...{ tool: 'svc.workflow.demote', what: 'refuses to move to the tenant what is there already' },
     args: async (at) => ({ name: (await at.workflow()).name, target_scope: 'tenant' }),
     gives: ['failed_precondition', /in scope tenant, not global/],
   },
@@ -314,7 +314,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: ['forbidden', /administrator/],
   },
   {
-    ...{ tool: 'svc.workflow.demote', what: 'knows no unknown name' },
+    ...{ tool: 'svc.workflow.demote', what: 'refuses an unknown name' },
     ...{ args: { name: 'nothing', target_scope: 'user' }, gives: noWorkflow },
   },
   {
@@ -345,7 +345,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: ['failed_precondition', /in scope user, not tenant/],
   },
   {
-    ...{ tool: 'svc.workflow.promote', what: 'takes no name that is taken there' },
+    ...{ tool: 'svc.workflow.promote', what: 'refuses a name that is in use there' },
     args: async (at) => {
       const { name } = await at.workflow();
       await at.ok('svc.workflow.demote', { name, target_scope: 'user' });
@@ -360,11 +360,11 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     gives: ['forbidden', /operator/],
   },
   {
-    ...{ tool: 'svc.workflow.promote', what: 'knows no unknown name' },
+    ...{ tool: 'svc.workflow.promote', what: 'refuses an unknown name' },
     ...{ args: { name: 'nothing' }, gives: noWorkflow },
   },
   {
-    ...{ tool: 'svc.workflow.promote', what: 'knows nothing of another tenant', by: 'stranger' },
+    ...{ tool: 'svc.workflow.promote', what: 'refuses one of another tenant', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).name, tenant_id: at.tenant }),
     gives: noWorkflow,
   },

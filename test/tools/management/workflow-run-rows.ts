@@ -50,7 +50,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
     }),
   ),
   {
-    ...{ tool: 'svc.workflow.run', what: 'knows no unknown version' },
+    ...{ tool: 'svc.workflow.run', what: 'refuses an unknown version' },
     args: async (at) => ({ name: (await at.workflow()).name, version: '9.9.9' }),
     gives: ['not_found', /version/],
   },
@@ -66,7 +66,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
       assert.deepEqual(executions, [], 'nothing was started');
     },
   },
-  { tool: 'svc.workflow.run', what: 'knows no unknown name', args: { name: 'nothing' }, gives: noWorkflow },
+  { tool: 'svc.workflow.run', what: 'refuses an unknown name', args: { name: 'nothing' }, gives: noWorkflow },
   {
     ...{ tool: 'svc.workflow.run', what: 'starts nothing for a caller of another tenant', by: 'stranger' },
     args: async (at) => ({ name: (await at.workflow()).workflow_id }),
@@ -126,7 +126,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
     ...{ args: {}, gives: has({ executions: [], total: 0 }) },
   },
   {
-    ...{ tool: 'svc.workflow.executions.list', what: 'knows no tenant but the own', by: 'stranger' },
+    ...{ tool: 'svc.workflow.executions.list', what: 'refuses another tenant', by: 'stranger' },
     args: (at) => ({ tenant_id: at.tenant }),
     gives: ['not_found', /tenant not found/],
   },
@@ -141,7 +141,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
   },
   ...['svc.workflow.executions.get', 'svc.workflow.status', 'svc.workflow.wait', 'svc.workflow.logs'].flatMap(
     (tool): Row[] => [
-      { tool, what: 'knows no unknown id', args: unknownRun, gives: noRun },
+      { tool, what: 'refuses an unknown id', args: unknownRun, gives: noRun },
       {
         ...{ tool, what: 'shows a caller of another tenant nothing', by: 'stranger' },
         args: async (at) => ({ execution_id: await at.endedRun() }),
@@ -162,7 +162,7 @@ export const WORKFLOW_RUN_ROWS: readonly Row[] = [
     },
   ]),
   {
-    ...{ tool: 'svc.workflow.status', what: 'says where it stands' },
+    ...{ tool: 'svc.workflow.status', what: 'shows the status' },
     args: async (at) => ({ execution_id: await at.waitingRun(), tenant_id: at.tenant }),
     gives: has({ status: 'waiting_for_human_input', current_state: 'ASK' }),
   },

@@ -144,7 +144,7 @@ describe('requests of a controller to a worker', { timeout: 300_000 }, () => {
     const malformed: readonly [what: string, fields: Record<string, unknown>, says: RegExp][] = [
       ['an execution that is no UUID', { execution_id: 'mine' }, /execution_id.*UUID/],
       ['no agent', { agent_id: '' }, /agent_id/],
-      ['a manifest that is none', { manifest_yaml: 'a: [' }, /manifest_yaml/],
+      ['a text that is no manifest', { manifest_yaml: 'a: [' }, /manifest_yaml/],
       [
         'a manifest that breaks a rule',
         { manifest_yaml: manifest({ runtime: { isolation: 'moon' } }) },

@@ -90,9 +90,9 @@ describe('what a node may not do', { timeout: 300_000 }, () => {
         /role: expected/,
       ],
       ['no node id', encode('AttestNodeRequest', { public_key_pem: 'b', role: 1 }), /node_id/],
-      ['an id that walks', encode('AttestNodeRequest', { node_id: '../x', role: 1 }), /node_id/],
+      ['an id with a path', encode('AttestNodeRequest', { node_id: '../x', role: 1 }), /node_id/],
       [
-        'a key that is none',
+        'a text that is no key',
         encode('AttestNodeRequest', { node_id: 'a', public_key_pem: 'x', role: 1 }),
         /public_key_pem/,
       ],
@@ -233,19 +233,24 @@ describe('what a node may not do', { timeout: 300_000 }, () => {
       ['no capabilities', 'RegisterNode', {}, /capabilities/],
       ['a tag with blanks', 'RegisterNode', { capabilities: { tags: ['a b'] } }, /tags/],
       ['ten thousand tags', 'RegisterNode', { capabilities: { tags: Array(10_000).fill('a') } }, /tags/],
-      ['less than no memory', 'RegisterNode', { capabilities: { vram_gb: -1 } }, /vram_gb/],
+      ['negative memory', 'RegisterNode', { capabilities: { vram_gb: -1 } }, /vram_gb/],
       ['memory that is no number', 'RegisterNode', { capabilities: { available_memory_gb: Number.NaN } }, /memory_gb/],
       ['an unknown status', 'Heartbeat', { status: 9 }, /status: expected ACTIVE \(0\)/],
       [
-        'an endless load',
+        'an infinite load',
         'Heartbeat',
         { cpu_utilization_percent: Number.POSITIVE_INFINITY },
         /cpu_utilization_percent/,
       ],
       ['an unknown filter', 'ListPeers', { filter_status: 3 }, /filter_status: expected/],
       ['an execution that is no UUID', 'RouteExecution', { execution_id: 'mine' }, /execution_id.*UUID/],
-      ['less than no GPUs', 'RouteExecution', { execution_id: UUID, required: { vram_gb: -2 } }, /required.*vram_gb/],
-      ['an endless reason', 'DeregisterNode', { reason: 'x'.repeat(5_000) }, /reason/],
+      [
+        'a negative number of GPUs',
+        'RouteExecution',
+        { execution_id: UUID, required: { vram_gb: -2 } },
+        /required.*vram_gb/,
+      ],
+      ['a reason that is too long', 'DeregisterNode', { reason: 'x'.repeat(5_000) }, /reason/],
     ];
     for (const [what, method, fields, says] of malformed) {
       test(`${what} is INVALID_ARGUMENT to ${method}`, async () => {

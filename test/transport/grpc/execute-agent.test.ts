@@ -117,7 +117,7 @@ describe('ExecuteAgent on a whole node', () => {
     ['an unknown UUID', request(UNKNOWN), 'NOT_FOUND', /agent not found|No such thing/i],
     ['an unknown name', request('nobody'), 'NOT_FOUND', /agent not found|No such thing/i],
     ['no agent', request(''), 'INVALID_ARGUMENT', /agent_id/],
-    ['an endless agent', request('a'.repeat(300)), 'INVALID_ARGUMENT', /agent_id/],
+    ['a name that is too long', request('a'.repeat(300)), 'INVALID_ARGUMENT', /agent_id/],
     ['broken JSON', request('writer', 'x', { context_json: '{' }), 'INVALID_ARGUMENT', /context_json/],
     ['a JSON list', request('writer', 'x', { context_json: '[]' }), 'INVALID_ARGUMENT', /context_json.*JSON object/],
     ['JSON null', request('writer', 'x', { context_json: 'null' }), 'INVALID_ARGUMENT', /context_json.*JSON object/],

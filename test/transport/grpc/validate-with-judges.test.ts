@@ -198,7 +198,7 @@ describe('ValidateWithJudges', () => {
       /^judges: .*100/,
     ],
     ['a judge without a name', request([judge('kind'), judge('')]), 'invalid_argument', /^judges\[1\]\.agent_id/],
-    ['an endless name', request([judge('x'.repeat(200))]), 'invalid_argument', /^judges\[0\]\.agent_id/],
+    ['a name that is too long', request([judge('x'.repeat(200))]), 'invalid_argument', /^judges\[0\]\.agent_id/],
     [
       'an unknown judge',
       request([judge('kind'), judge('nobody')]),
@@ -215,7 +215,7 @@ describe('ValidateWithJudges', () => {
       /^judges\[0\]\.weight/,
     ],
     [
-      'an endless weight',
+      'an infinite weight',
       request([judge('kind', { weight: Number.POSITIVE_INFINITY })]),
       'invalid_argument',
       /^judges\[0\]\.weight/,

@@ -100,12 +100,12 @@ export const ENVELOPE_ROWS: readonly EnvelopeRow[] = [
   },
   { what: 'an empty token', is: MALFORMED, envelope: (a) => ({ ...a.call(1, 'fs.read', READ), security_token: '' }) },
   {
-    what: 'a signature that is none',
+    what: 'a text that is no signature',
     is: MALFORMED,
     envelope: (a) => ({ ...a.call(1, 'fs.read', READ), signature: 'x' }),
   },
   {
-    what: 'a timestamp that is none',
+    what: 'a text that is no timestamp',
     is: MALFORMED,
     envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: 'now' }),
   },
@@ -139,7 +139,7 @@ export const ENVELOPE_ROWS: readonly EnvelopeRow[] = [
     envelope: (a) => ({ ...a.call(1, 'fs.read', READ), timestamp: new Date(Date.now() + 60_000).toISOString() }),
   },
   // Policy violation or inactive session.
-  { what: 'a tool that is not there', is: DENIED, reason: 'ToolNotAllowed', envelope: (a) => a.call(1, 'no.such', {}) },
+  { what: 'an unknown tool', is: DENIED, reason: 'ToolNotAllowed', envelope: (a) => a.call(1, 'no.such', {}) },
   {
     what: 'a tool of the deny list',
     is: DENIED,
@@ -153,7 +153,7 @@ export const ENVELOPE_ROWS: readonly EnvelopeRow[] = [
     envelope: (a) => a.call(1, 'fs.read', { path: '/etc/shadow' }),
   },
   {
-    what: 'a path that climbs',
+    what: 'a path with ..',
     is: DENIED,
     reason: 'PathTraversalAttempt',
     envelope: (a) => a.call(1, 'fs.read', { path: '../x' }),

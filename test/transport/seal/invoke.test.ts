@@ -40,7 +40,7 @@ const answering =
 const ROWS: readonly Row[] = [
   ...ENVELOPE_ROWS,
   {
-    what: 'what a tool that ran reports as its failure',
+    what: 'a failure that a tool reports',
     is: [200, null, 'OK'],
     runs: 1,
     before: answering(() =>
@@ -116,7 +116,7 @@ const ROWS: readonly Row[] = [
     envelope: (a) => a.call(1, 'fs.read', READ),
   },
   {
-    what: 'what is refused where the tool runs',
+    what: 'a call that the node of the tool refuses',
     is: INTERNAL,
     runs: 1,
     before: answering(() => {
@@ -125,7 +125,7 @@ const ROWS: readonly Row[] = [
     envelope: (a) => a.call(1, 'fs.read', READ),
   },
   {
-    what: 'a bug, of which nothing is said',
+    what: 'a bug, whose text is not shown',
     is: INTERNAL,
     runs: 1,
     message: /^An internal error occurred\./,
