@@ -26,8 +26,8 @@ const PEERS: readonly Peer[] = [
 ];
 
 /** Before the first figure of each peer. */
-const WARM_IN_FLIGHT = 256;
-const WARM_UP_ROUNDS = 2;
+export const WARM_IN_FLIGHT = 256;
+export const WARM_UP_ROUNDS = 2;
 
 /** `SVC_BENCH_PARTITIONS=16,256`: which counts are compared. The first is the default of a node on Redis. */
 function partitionCounts(): readonly number[] {
