@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { it } from 'node:test';
+import { Redis } from 'ioredis';
 import { addressOf, type Partition, partitionsOf } from '../../../runtime/address.ts';
+import { connect } from '../../../runtime/redis/connection.ts';
+import { FcallBatcher } from '../../../runtime/redis/fcall-batcher.ts';
+import { loadLibrary, readLibrary } from '../../../runtime/redis/library.ts';
 import { commitOf } from '../../contract/store-under-test.ts';
-import { redisMissing } from '../../support/redis.ts';
+import { redisMissing, startRedis } from '../../support/redis.ts';
 import { openedStore } from './opened-store.ts';
 
 const to = addressOf('thing', 'tenant-a', 'one');
@@ -51,4 +55,33 @@ it('a corrupt key of one partition harms the calls of that partition only', {
   });
   assert.deepEqual(committed, healthyAnd('committed', 'internal'));
   for (const partition of HEALTHY) assert.equal((await store.backlog(partition)).cursor, 1);
+});
+
+it('calls of one tick to one server leave with one write', { skip: redisMissing() ?? false }, async (test) => {
+  const server = await startRedis();
+  const connection = connect(server.url, 'test', 'commands');
+  test.after(async () => {
+    connection.disconnect();
+    await server.stop();
+  });
+  await connection.connect();
+  assert.ok(connection instanceof Redis);
+  const library = readLibrary();
+  await loadLibrary([connection], library);
+  const calls = new FcallBatcher(connection, library, { channels: 'svc:', tagOf: () => '' }, () => null);
+  const { stream } = connection;
+  const write = stream._writev?.bind(stream);
+  let writes = 0;
+  stream._writev = (chunks, done) => {
+    writes += 1;
+    write?.(chunks, done);
+  };
+  const [meta, mail, postponed] = ['meta', 'mail', 'postponed'].map((key) => `{svc:${HEALTHY[0]}}:${key}`);
+  assert.ok(meta !== undefined && mail !== undefined && postponed !== undefined);
+  const answers = await Promise.all([
+    calls.call('now', 'default:0', (keys) => void keys.push(meta)),
+    calls.call('backlog', 'default:0', (keys) => void keys.push(meta, mail, postponed)),
+  ]);
+  assert.deepEqual(answers[1], [0, 0, '']);
+  assert.equal(writes, 1);
 });
