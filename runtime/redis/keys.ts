@@ -79,6 +79,8 @@ export class Keys {
   readonly alive: string;
   readonly #prefix: string;
   readonly #logs = new Map<Log, LogKeys>();
+  /** Tags of logs. */
+  readonly #tags = new Map<string, string>();
   #hasTags = false;
 
   constructor(prefix: string) {
@@ -115,9 +117,15 @@ export class Keys {
    * is not a log's.
    */
   tagOf(name: string): string {
-    if (!this.#hasTags || !isLog(name)) return '';
-    if (isSharedLog(name)) return TAGGED_LOG.exec(name)?.[1] ?? '';
-    return `t${Number(name.slice(name.lastIndexOf(':') + 1)) % SLOT_TAGS}`;
+    if (!this.#hasTags) return '';
+    const known = this.#tags.get(name);
+    if (known !== undefined) return known;
+    if (!isLog(name)) return '';
+    const tag = isSharedLog(name)
+      ? (TAGGED_LOG.exec(name)?.[1] ?? '')
+      : `t${Number(name.slice(name.lastIndexOf(':') + 1)) % SLOT_TAGS}`;
+    this.#tags.set(name, tag);
+    return tag;
   }
 
   /** Beginning of the keys of a log (functions/_prelude.lua, `base_of`). */
