@@ -92,7 +92,8 @@ export async function commitTurns(
   );
   remember(parts, server, run.batch, packed);
   const jobs: EffectJob[] = [];
-  for (const { partition, effectsOpened } of changesOf(commit)) {
+  const changes = changesOf(commit);
+  for (const { partition, effectsOpened } of changes) {
     for (const { id, queue, address, fairnessKey } of effectsOpened)
       jobs.push({ id, queue, address, partition, ...fairnessPart(fairnessKey) });
   }
@@ -103,6 +104,7 @@ export async function commitTurns(
     rows: run.batch.rows,
     rowTexts: packed.rowTexts,
     turns: packed.turns,
+    changes,
   };
   server.committed({ commit, at: outcome.at, owing: outcome.owing, jobs, starting, projected });
   if (parts.sink !== null) run.exportTo(parts.sink, lease.epoch);

@@ -17,6 +17,7 @@ import type { Activation } from '../turns/actor-draft.ts';
 import { isOwned, isSpilled, type Payloads } from '../turns/payload.ts';
 import { decodeRecord } from '../turns/record.ts';
 import type { Archive, EndedActor, Retained } from './archive.ts';
+import { RecentEvents } from './recent-events.ts';
 import type { ProjectedCommit, Views } from './views.ts';
 
 export interface ActorProjectionParts {
@@ -29,7 +30,7 @@ export interface ActorProjectionParts {
   readonly serverOf: (partition: Partition) => LogServer | undefined;
   readonly payloads: Payloads;
   /** Actors in memory, whose committed states need not be read from the store. */
-  readonly cache: Pick<ActorCache, 'peek'>;
+  readonly cache: Pick<ActorCache, 'peek' | 'termOf'>;
   readonly clock: Pick<Clock, 'now'>;
   /** Id of this node. */
   readonly node: string;
@@ -90,6 +91,8 @@ export class ActorProjection {
   readonly #deadLetters: Collection<DeadLetter>;
   /** Collections whose changes are in the feed. */
   readonly #inFeed: ReadonlySet<string>;
+  /** Events of commits of this node. */
+  readonly recent: RecentEvents;
 
   static async open(parts: ActorProjectionParts): Promise<ActorProjection> {
     return new ActorProjection(parts, await parts.documents.collection<DeadLetter>(DEAD_LETTERS));
@@ -98,6 +101,7 @@ export class ActorProjection {
   constructor(parts: ActorProjectionParts, deadLetters: Collection<DeadLetter>) {
     this.#parts = parts;
     this.#deadLetters = deadLetters;
+    this.recent = new RecentEvents(parts);
     const views = parts.registry.definitions.flatMap(({ view }) => (view?.isInFeed === true ? [view] : []));
     this.#inFeed = new Set(views.map(({ collection }) => collection));
   }
@@ -201,8 +205,9 @@ export class ActorProjection {
    * others.
    */
   async #archived(ended: readonly Ended[]): Promise<readonly Ended[]> {
-    const { store, archive } = this.#parts;
+    const { archive } = this.#parts;
     const kept = ended.filter((actor) => actor.kept);
+    const store = this.recent.over(this.#parts.store, kept);
     try {
       await archive.store(store, kept);
       return ended;

@@ -111,6 +111,7 @@ export class Projector {
 
   add(server: LogServer, commit: ProjectedCommit): void {
     this.#count(commit);
+    this.#actors.recent.keep(commit);
     this.#sources.add(server, commit, this.#actors.touchedBy([commit]));
   }
 

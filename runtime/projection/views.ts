@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PartitionChanges } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, StoredDocument } from '../documents.ts';
@@ -37,6 +38,8 @@ export interface ProjectedCommit {
   readonly rowTexts?: readonly string[];
   /** All of these, with commas between them. */
   readonly turns?: string;
+  /** What it changed. Absent when it was read from the journal. */
+  readonly changes?: readonly ({ readonly partition: Partition } & Pick<PartitionChanges, 'events'>)[];
   /** The keys by which the ledger finds each delivery; null for one whose body contains them, or that cannot be read. */
   readonly keys: readonly (DeliveryKeys | null)[];
 }

@@ -4,10 +4,9 @@ import { type TestContext, test } from 'node:test';
 import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import type { Documents, StoredDocument } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import type { StoredDocument } from '../../runtime/documents.ts';
+import { HeldDocuments } from '../support/held-documents.ts';
 import { startKernelNode } from '../support/kernel-node.ts';
-import { overDocuments } from '../support/over-documents.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Ends with its first message, which it also tells. */
@@ -31,24 +30,8 @@ const brief = defineActor({
 const MANY = 200;
 const addresses = (): Address[] => Array.from({ length: MANY }, () => addressOf('brief', 'acme', randomUUID()));
 
-/** Counts the documents of each write, and can hold all of them back. */
-class Written {
-  isDown = true;
-  readonly sizes = new Map<string, number[]>();
-
-  over(inner: Documents): Documents {
-    return overDocuments(inner, (real, { name }) => ({
-      putMany: async (docs) => {
-        if (this.isDown) throw new SvcError('unavailable', 'documents are away');
-        this.sizes.set(name, [...(this.sizes.get(name) ?? []), docs.length]);
-        await real.putMany(docs);
-      },
-    }));
-  }
-}
-
 async function ended(t: TestContext) {
-  const written = new Written();
+  const written = new HeldDocuments();
   const forgotten: (readonly Address[])[] = [];
   const node = await startKernelNode({
     definitions: [brief],
@@ -93,19 +76,16 @@ test('an actor whose record is not the archived one stays in the store, and the 
   const [one, other] = addresses();
   assert.ok(one !== undefined && other !== undefined);
   const forgotten: Address[][] = [];
-  let isAway = true;
+  const archive = new HeldDocuments('archived_actors');
   let looks = 0;
   const node = await startKernelNode({
     definitions: [brief],
+    documents: (inner) => archive.over(inner),
     store: (inner) => ({
-      async readEvents(...call) {
-        if (isAway) throw new SvcError('unavailable', 'the store is away');
-        return inner.readEvents(...call);
-      },
       /** The projection reads another text of the record than the one that was committed. */
       async load(partition, wanted) {
         const texts = await inner.load(partition, wanted);
-        if (isAway || !wanted.includes(one)) return texts;
+        if (archive.isDown || !wanted.includes(one)) return texts;
         looks += 1;
         return looks > 1 ? texts : texts.map((text, index) => (wanted[index] === one ? `${text} ` : text));
       },
@@ -121,7 +101,7 @@ test('an actor whose record is not the archived one stays in the store, and the 
   // An actor in memory is not read from the store.
   await waitUntil('both in memory', async () => node.runtime.activations() === 2);
   await node.runtime.dropActor(one);
-  isAway = false;
+  archive.isDown = false;
   await waitUntil('the archive of both', async () => {
     const kept = await Promise.all([one, other].map((to) => node.runtime.archive.loadRecord(to)));
     return kept.every((record) => record !== null) && forgotten.length > 0;
@@ -133,24 +113,14 @@ test('an actor whose record is not the archived one stays in the store, and the 
 test('an actor is listed as ended only when the archive has it: a store that goes away in between may come back without it', async (t) => {
   const [one] = addresses();
   assert.ok(one !== undefined);
-  let isAway = true;
-  let tried = 0;
-  const node = await startKernelNode({
-    definitions: [brief],
-    store: (inner) => ({
-      async readEvents(...call) {
-        tried += 1;
-        if (isAway) throw new SvcError('unavailable', 'the store is away');
-        return inner.readEvents(...call);
-      },
-    }),
-  });
+  const archive = new HeldDocuments('archived_actors');
+  const node = await startKernelNode({ definitions: [brief], documents: (inner) => archive.over(inner) });
   t.after(() => node.stop());
   const briefs = await node.documents.collection<StoredDocument>({ name: 'briefs', unique: [], indexes: [] });
   await node.runtime.client.ask(one, 'End', {});
-  await waitUntil('the archive was tried twice', () => tried >= 2);
+  await waitUntil('the archive was tried twice', () => archive.tried >= 2);
   assert.equal(await briefs.count({ tenant: 'acme' }), 0);
-  isAway = false;
+  archive.isDown = false;
   await waitUntil('the end is listed', async () => (await briefs.count({ tenant: 'acme' })) === 1);
   assert.ok((await node.runtime.archive.loadRecord(one)) !== null);
 });

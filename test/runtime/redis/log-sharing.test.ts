@@ -18,6 +18,7 @@ import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { register } from '../../chaos/register.ts';
 import { counter, job, workEffect } from '../../support/actors.ts';
 import { FaultyStore } from '../../support/faulty-store.ts';
+import { HeldDocuments } from '../../support/held-documents.ts';
 import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
 import { testPlacement } from '../../support/test-placement.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -65,7 +66,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     const start = async (
       bend: (store: ActorStore) => Partial<ActorStore> = () => ({}),
       settings: RuntimeParts['settings'] = {},
-      placing: Partial<Pick<RuntimeParts, 'node' | 'placement'>> = {},
+      placing: Partial<Pick<RuntimeParts, 'node' | 'placement' | 'documents'>> = {},
     ): Promise<Runtime> => {
       const faulty = new FaultyStore(store, { seed: 1 });
       for (const [name, value] of Object.entries(bend(store))) Object.defineProperty(faulty, name, { value });
@@ -133,25 +134,25 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
 
   test('ended actors of many partitions leave in one gap between batches', async () => {
     const at = await setup();
-    let isArchiveAway = true;
+    const archive = new HeldDocuments('archived_actors');
     let [running, most] = [0, 0];
-    const runtime = await at.start((store) => ({
-      async readEvents(...asked) {
-        if (isArchiveAway) throw new SvcError('unavailable', 'the archive is away');
-        return store.readEvents(...asked);
-      },
-      async forget(...asked) {
-        running += 1;
-        most = Math.max(most, running);
-        const isWritten = await store.forget(...asked);
-        running -= 1;
-        return isWritten;
-      },
-    }));
+    const runtime = await at.start(
+      (store) => ({
+        async forget(...asked) {
+          running += 1;
+          most = Math.max(most, running);
+          const isWritten = await store.forget(...asked);
+          running -= 1;
+          return isWritten;
+        },
+      }),
+      {},
+      { documents: archive.over(at.documents) },
+    );
     await at.shared();
     const briefs = Array.from({ length: 40 }, (_, n) => addressOf('brief', 'acme', `b${n}`));
     await Promise.all(briefs.map((to) => runtime.client.ask(to, 'End', {}, { timeoutMs: 30_000 })));
-    isArchiveAway = false;
+    archive.isDown = false;
     await waitUntil('the ended actors to leave the store', async () => {
       const layout = { pool: 'default', partitions: PARTITIONS };
       const left = briefs.map((to) => at.store.load(partitionOf(to, layout), [to]));
