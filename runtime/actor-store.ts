@@ -1,6 +1,6 @@
 import { type Address, isSharedLog, type Log, type Partition } from './address.ts';
 import type { EffectAttemptRef, EffectLedger, EffectOpen } from './effect-ledger.ts';
-import type { Lease, Leases, SharedLogs, Unsubscribe } from './leases.ts';
+import type { Lease, Leases, SharedLogs, Subscription, Unsubscribe } from './leases.ts';
 import type { Members } from './members.ts';
 import type { Delivery, MailboxEntry } from './message.ts';
 import type { StoreFacts } from './store-formats.ts';
@@ -286,7 +286,7 @@ export interface EventLog {
    * lost: it only saves and shortens polls. A store that subscribes later than it returns calls back, without events, once
    * the subscription is in place: a caller that has read meanwhile reads again.
    */
-  onEvents(address: Address, wake: (news?: EventAppend) => void): Unsubscribe;
+  onEvents(address: Address, wake: (news?: EventAppend) => void): Subscription;
 }
 
 export interface JournalRow {

@@ -81,6 +81,11 @@ export interface FollowOptions {
    * comes; for very many callers that each follow an actor of their own.
    */
   readonly mostLookAgainMs?: number;
+  /**
+   * Called once, when the first read does not show that the actor runs: it found no event, or a final one. What it throws ends
+   * the stream. For callers that need not check an actor that runs.
+   */
+  readonly unlessRunning?: () => Promise<void>;
 }
 
 export interface ReadOptions {

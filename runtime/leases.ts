@@ -3,6 +3,13 @@ import type { MailboxEntry } from './message.ts';
 
 export type Unsubscribe = () => void;
 
+/** Ends a subscription. */
+export interface Subscription {
+  (): void;
+  /** True: it was not in place when it was made. Its callback is called once it is. */
+  readonly isPending?: boolean;
+}
+
 /** Proof that a node serves a log. The epoch grows at each grant; the grant id tells equal epochs apart (K4). */
 export interface Lease<L extends Log = Log> {
   readonly log: L;

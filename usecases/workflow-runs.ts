@@ -21,6 +21,7 @@ import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi } from './executions.ts';
 import { MAX_LISTED, MAX_LOG_EVENTS } from './fields.ts';
 import { refuseCertainlyTooLarge, turnFor } from './large-values.ts';
+import { KnownOwners } from './runs/known-owners.ts';
 import { endedAlready, type RunApi, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
 import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
 import { waitReason } from './waits/workflow-wait.ts';
@@ -151,6 +152,7 @@ export function createWorkflowApi(
 ): WorkflowApi {
   const { client, executions, approvals, agents } = parts;
   const waits = { ...parts.waits, client };
+  const owners = new KnownOwners();
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<WorkflowFound> =>
     findWorkflow({ client, executions }, viewer, executionId, may);
@@ -174,7 +176,11 @@ export function createWorkflowApi(
   }
 
   return {
-    ...runReads(parts, (viewer, executionId) => findAddress({ client, executions }, viewer, executionId)),
+    ...runReads(
+      parts,
+      (viewer, executionId) => findAddress({ client, executions }, viewer, executionId),
+      (viewer, executionId) => owners.seenBy(viewer, addressOf('workflow', tenantOfViewer(viewer), executionId)),
+    ),
 
     async start(request, options) {
       refuseLargeWorkflow(request);
@@ -184,6 +190,7 @@ export function createWorkflowApi(
       const payload = startPayload(request);
       await turnFor(payload);
       const { status } = Started.parse(await client.ask(address, type, payload, call));
+      if (options?.isFirst === true && request.fork === undefined) owners.note(address, request.identity);
       return { execution_id: request.executionId, status };
     },
 

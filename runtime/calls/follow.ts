@@ -19,6 +19,9 @@ export interface FollowParts {
 
 const PAGE = 256;
 
+/** Longest time that the first read waits for the subscription. With it in place, one read is enough. */
+const SUBSCRIBED_WITHIN_MS = 250;
+
 /** Events that came with notices and were not yielded yet. They need not be read from the store. */
 class News {
   #events: { readonly seq: number; readonly data: string }[] = [];
@@ -62,9 +65,10 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
   #seen: number;
   #page: readonly ActorEvent[] = [];
   #at = 0;
-  #step: 'begin' | 'read' | 'consumed' | 'silent' | 'over' = 'begin';
+  #step: 'begin' | 'subscribing' | 'read' | 'consumed' | 'silent' | 'over' = 'begin';
   #spokeAt = 0;
   #hasYielded = false;
+  #isFirstRead = true;
   /** Name of event `#seen`, when the last read found it. */
   #behind: string | null = null;
   #woken = true;
@@ -94,6 +98,11 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
         const event = this.#page[this.#at];
         if (this.#step === 'over' || this.#options.signal.aborted) return this.#end();
         if (event !== undefined) return { value: this.#taken(event), done: false };
+        if (this.#step === 'subscribing') {
+          await this.#untilSubscribed();
+          if (this.#step === 'subscribing') this.#step = 'read';
+          continue;
+        }
         if (this.#step === 'read') {
           await this.#read();
           continue;
@@ -129,18 +138,29 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
 
   /**
    * Subscribes before the first read, so that no event is missed between reading and waiting. A store whose subscription is
-   * in place later calls back then, and this follower reads again.
+   * in place later calls back then: the first read waits for that, and one that came before is repeated.
    */
   #begin(): void {
     const { store, clock } = this.#parts;
-    this.#unsubscribe = store.onEvents(this.#address, (append) => {
+    const subscription = store.onEvents(this.#address, (append) => {
       this.#news.add(append);
       this.#woken = true;
       this.#resume();
     });
+    this.#unsubscribe = subscription;
     this.#options.signal.addEventListener('abort', this, { once: true });
     this.#spokeAt = clock.monotonic();
-    this.#step = 'read';
+    this.#step = subscription.isPending === true ? 'subscribing' : 'read';
+  }
+
+  #untilSubscribed(): Promise<void> {
+    return new Promise((resolve) => {
+      const disarm = this.#parts.clock.after(SUBSCRIBED_WITHIN_MS, () => this.#resume());
+      this.#wake = () => {
+        disarm();
+        resolve();
+      };
+    });
   }
 
   #taken(event: ActorEvent): ActorEvent {
@@ -157,7 +177,15 @@ export class EventFollower implements AsyncIterableIterator<ActorEvent | null>, 
     this.#page =
       carried === null ? await this.#stored() : await Promise.all(carried.map((one) => decode(one.seq, one.data)));
     this.#at = 0;
+    if (this.#isFirstRead) await this.#afterFirst();
     if (this.#step === 'read') this.#step = 'consumed';
+  }
+
+  async #afterFirst(): Promise<void> {
+    this.#isFirstRead = false;
+    const { final } = this.#parts;
+    const isRunning = this.#page.length > 0 && !this.#page.some(({ name }) => final.has(name));
+    if (!isRunning) await this.#options.unlessRunning?.();
   }
 
   /** Reads the next page. Until an event was yielded, and before a heartbeat, it also reads event `#seen`, which may be final. */

@@ -1,7 +1,7 @@
 import type { Directory, EventAppend, EventLog, Journal, JournalRow, Lease } from '../actor-store.ts';
 import { type Address, addressOf, isPartition, type Log, type Partition, parseAddress } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import { partsOf, positionOf, type Unsubscribe } from '../leases.ts';
+import { partsOf, positionOf, type Subscription } from '../leases.ts';
 import { type Connection, redisFailure } from './connection.ts';
 import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
 import { fenceOf, type Keys } from './keys.ts';
@@ -77,7 +77,7 @@ export class RedisHistory implements EventLog, Journal {
     }
   }
 
-  onEvents(address: Address, wake: (news?: EventAppend) => void): Unsubscribe {
+  onEvents(address: Address, wake: (news?: EventAppend) => void): Subscription {
     const receive = (message: Buffer): void => wake(readNews(address, message));
     return this.#pubsub.listen(this.#keys.eventChannels(address), receive, { awaited: false, missed: () => wake() });
   }

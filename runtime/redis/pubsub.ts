@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Unsubscribe } from '../leases.ts';
+import type { Subscription } from '../leases.ts';
 import type { Connection } from './connection.ts';
 import type { Keys } from './keys.ts';
 import { isSharded, SlotChannels } from './slot-channels.ts';
@@ -36,6 +36,9 @@ export class PubSub {
   readonly #listeners = new Map<string, Map<Receive, () => void>>();
   readonly #probe: NodeJS.Timeout;
   readonly #slots: SlotChannels;
+  readonly #plain: PlainChannels;
+  /** Channels whose subscription is requested and not in place yet. */
+  readonly #requested = new Set<string>();
   #probing = false;
   /** True while a gap in plain channels ends. */
   #isEnding = false;
@@ -59,6 +62,7 @@ export class PubSub {
     this.#warn = warn;
     catchResubscription(connection);
     this.#slots = new SlotChannels(connection, warn);
+    this.#plain = new PlainChannels(connection, warn);
     this.#probe = setInterval(() => this.#look(), PROBE_EVERY_MS).unref();
     for (const event of ['messageBuffer', 'smessageBuffer']) {
       connection.on(event, (channel: Buffer, message: Buffer) => {
@@ -87,6 +91,7 @@ export class PubSub {
 
   close(): void {
     this.#slots.close();
+    this.#plain.close();
     clearInterval(this.#probe);
   }
 
@@ -163,6 +168,7 @@ export class PubSub {
   #resubscribe(): void {
     // The library restores the sharded channels itself.
     const channels = [...this.#listeners.keys()].filter((channel) => !isSharded(channel));
+    this.#plain.lost();
     if (channels.length > 0) this.#change(this.#connection.subscribe(...channels), false);
   }
 
@@ -173,34 +179,40 @@ export class PubSub {
     channels: readonly string[],
     receive: Receive,
     { awaited = true, missed = () => {} }: Listening = {},
-  ): Unsubscribe {
+  ): Subscription {
     const own: Receive = (message) => receive(message);
     const begun = channels.filter((channel) => !this.#listeners.has(channel));
     for (const channel of begun) this.#listeners.set(channel, new Map());
     for (const channel of channels) this.#listeners.get(channel)?.set(own, missed);
-    if (begun.length > 0) this.#change(this.#begin(begun), awaited);
-    return () => {
+    const missing = begun.filter((channel) => isSharded(channel) || !this.#plain.keep(channel));
+    if (missing.length > 0) this.#change(this.#begin(missing), awaited);
+    const end = (): void => {
       const left = channels.filter((channel) => {
         const listeners = this.#listeners.get(channel);
         return listeners?.delete(own) === true && listeners.size === 0;
       });
       for (const channel of left) this.#listeners.delete(channel);
-      if (left.length > 0) this.#change(Promise.all(left.map((channel) => this.#unsubscribe(channel))), false);
+      for (const channel of left) {
+        if (isSharded(channel)) this.#change(this.#slots.unsubscribe(channel), false);
+        else this.#plain.leave(channel);
+      }
     };
+    return Object.assign(end, { isPending: channels.some((channel) => this.#requested.has(channel)) });
   }
 
   /** Requests and answers take other connections than commands, so a listener may have looked before it was subscribed. */
   async #begin(channels: readonly string[]): Promise<void> {
-    await Promise.all(channels.map((channel) => this.#subscribe(channel)));
+    for (const channel of channels) this.#requested.add(channel);
+    try {
+      await Promise.all(channels.map((channel) => this.#subscribe(channel)));
+    } finally {
+      for (const channel of channels) this.#requested.delete(channel);
+    }
     this.#missedOn(channels);
   }
 
   #subscribe(channel: string): Promise<unknown> {
-    return isSharded(channel) ? this.#slots.subscribe(channel) : this.#connection.subscribe(channel);
-  }
-
-  #unsubscribe(channel: string): Promise<unknown> {
-    return isSharded(channel) ? this.#slots.unsubscribe(channel) : this.#connection.unsubscribe(channel);
+    return isSharded(channel) ? this.#slots.subscribe(channel) : this.#plain.join(channel);
   }
 
   #change(done: Promise<unknown>, awaited: boolean): void {
@@ -216,6 +228,69 @@ export class PubSub {
     });
     const all = this.#settled === null ? ended : Promise.all([this.#settled, ended]).then(() => undefined);
     this.#settled = Promise.race([all, pause(SETTLE_MS, undefined, { ref: false })]);
+  }
+}
+
+/** Pause before channels without listeners are left, and most of them. */
+const LEAVE_AFTER_MS = 50;
+const MOST_LEFT = 500;
+
+/** Plain channels. Those of one tick are joined with one request, and those without listeners are left some at a time. */
+class PlainChannels {
+  readonly #connection: Connection;
+  readonly #warn: (warning: string) => void;
+  #joining: string[] = [];
+  #joined: Promise<unknown> | null = null;
+  /** Channels without listeners that are still subscribed. */
+  readonly #leaving = new Set<string>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(connection: Connection, warn: (warning: string) => void) {
+    this.#connection = connection;
+    this.#warn = warn;
+  }
+
+  /** Resolves when the channel is subscribed. */
+  join(channel: string): Promise<unknown> {
+    this.#joining.push(channel);
+    this.#joined ??= new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
+      const channels = this.#joining;
+      this.#joining = [];
+      this.#joined = null;
+      return this.#connection.subscribe(...channels);
+    });
+    return this.#joined;
+  }
+
+  /** Whether the channel is still subscribed, or about to be; then it stays. */
+  keep(channel: string): boolean {
+    return this.#leaving.delete(channel);
+  }
+
+  leave(channel: string): void {
+    this.#leaving.add(channel);
+    if (this.#leaving.size >= MOST_LEFT) this.#leave();
+    else this.#timer ??= setTimeout(() => this.#leave(), LEAVE_AFTER_MS).unref();
+  }
+
+  /** The connection was renewed without the channels that have no listeners. */
+  lost(): void {
+    this.#leaving.clear();
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #leave(): void {
+    this.close();
+    this.#timer = null;
+    const channels = [...this.#leaving];
+    this.#leaving.clear();
+    if (channels.length === 0) return;
+    this.#connection
+      .unsubscribe(...channels)
+      .catch((thrown: unknown) => this.#warn(`channels could not be left: ${String(thrown)}`));
   }
 }
 

@@ -49,10 +49,14 @@ export interface RunCallParts<Document extends StoredDocument & { readonly remov
   readonly changes?: Pick<ChangeLog, 'append'>;
 }
 
-/** `find` throws `not_found` for a run that the viewer may not see. */
+/**
+ * `find` throws `not_found` for a run that the viewer may not see. `whileRunning` is the address of a run that the viewer may
+ * see as long as it runs; null when that is not known.
+ */
 export const runReads = <Document extends StoredDocument & { readonly removed: boolean }>(
   { client, executions }: RunCallParts<Document>,
   find: (viewer: Viewer, id: string) => Promise<{ readonly address: Address }>,
+  whileRunning: (viewer: Viewer, id: string) => Address | null = () => null,
 ) => ({
   async presence(tenant: string, id: string): Promise<Presence> {
     try {
@@ -73,7 +77,12 @@ export const runReads = <Document extends StoredDocument & { readonly removed: b
     after: number,
     options: { readonly signal: AbortSignal; readonly heartbeatMs: number },
   ): AsyncIterable<ActorEvent | null> =>
-    new FollowFound(async () => client.follow((await find(viewer, id)).address, after, options)),
+    new FollowFound(async () => {
+      const known = whileRunning(viewer, id);
+      if (known === null) return client.follow((await find(viewer, id)).address, after, options);
+      const unlessRunning = async (): Promise<void> => void (await find(viewer, id));
+      return client.follow(known, after, { ...options, unlessRunning });
+    }),
 });
 
 /**
