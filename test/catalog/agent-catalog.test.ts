@@ -12,6 +12,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
+import { refused } from '../support/refused.ts';
 
 const identity = (tenant: string): Identity => ({
   kind: 'operator',
@@ -29,13 +30,6 @@ metadata: {name: ${name}, version: "${version}", description: text of ${version}
 spec:
   task: {instruction: do it}
 ${more}`;
-
-const refused = (code: string, message?: string) => (thrown: unknown) => {
-  assert.ok(thrown instanceof SvcError);
-  assert.equal(thrown.code, code);
-  if (message !== undefined) assert.equal(thrown.message, message);
-  return true;
-};
 
 const directory = await mkdtemp(join(tmpdir(), 'svc-catalog-'));
 const documents = new SqliteDocuments({ directory });

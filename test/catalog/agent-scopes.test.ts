@@ -13,10 +13,10 @@ import type { CatalogRecord } from '../../catalog/store/record.ts';
 import type { ManifestRecord } from '../../catalog/store/stored-manifests.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents, Query } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { overDocuments } from '../support/over-documents.ts';
+import { refused } from '../support/refused.ts';
 import { eachNth } from '../support/size.ts';
 import { crashingDocuments } from './crashing-documents.ts';
 import { DOCUMENT_STORES } from './document-stores.ts';
@@ -36,15 +36,6 @@ kind: Agent
 metadata: {name: ${name}, version: "${version}", description: text of ${version}}
 spec: {task: {instruction: ${text}}}
 `;
-
-const refused =
-  (code: string, text = /./) =>
-  (thrown: unknown) => {
-    assert.ok(thrown instanceof SvcError, String(thrown));
-    assert.equal(thrown.code, code, thrown.message);
-    assert.match(thrown.message, text);
-    return true;
-  };
 
 for (const store of DOCUMENT_STORES)
   describe(`scopes and status of agents on ${store.name}`, { skip: store.skip }, () => {

@@ -15,6 +15,7 @@ import type { Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { systemRandom } from '../../runtime/random.ts';
+import { refused } from '../support/refused.ts';
 import { eachNth } from '../support/size.ts';
 import { crashingDocuments } from './crashing-documents.ts';
 import { DOCUMENT_STORES } from './document-stores.ts';
@@ -42,12 +43,6 @@ spec:
   states:
     START: {kind: System, command: "echo ${text}", transitions: []}
 `;
-
-const refused = (code: string) => (thrown: unknown) => {
-  assert.ok(thrown instanceof SvcError, String(thrown));
-  assert.equal(thrown.code, code, thrown.message);
-  return true;
-};
 
 for (const store of DOCUMENT_STORES)
   describe(`workflow catalog on ${store.name}`, { skip: store.skip }, () => {

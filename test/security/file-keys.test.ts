@@ -8,9 +8,10 @@ import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
 import { createSigningKeys } from '../../security/keys/open-keys.ts';
+import { refused } from '../support/refused.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 import { ManualClock } from './identity-provider.ts';
-import { failsAs, HOUR_MS, MINUTE_MS, privateDirectory } from './key-fleet.ts';
+import { HOUR_MS, MINUTE_MS, privateDirectory } from './key-fleet.ts';
 
 const DATA = Buffer.from('header.payload');
 const DAY_MS = 24 * HOUR_MS;
@@ -174,8 +175,8 @@ describe('a key file that cannot be trusted', () => {
       await chmod(await at.newest(), mode);
       const path = await at.newest();
       for (const keys of [at.open(), at.open()]) {
-        await assert.rejects(keys.open(), failsAs('invalid_config', new RegExp(`^${path}: .*0600`)));
-        await assert.rejects(keys.sign(DATA), failsAs('invalid_config'));
+        await assert.rejects(keys.open(), refused('invalid_config', new RegExp(`^${path}: .*0600`)));
+        await assert.rejects(keys.sign(DATA), refused('invalid_config'));
       }
     });
   }
@@ -183,8 +184,8 @@ describe('a key file that cannot be trusted', () => {
   it('a directory that other users can list is refused by its name', async () => {
     await using at = await setup();
     await mkdir(at.directory, { mode: 0o755 });
-    await assert.rejects(at.open().open(), failsAs('invalid_config', /signing-keys: .*0700/));
-    await assert.rejects(at.open().sign(DATA), failsAs('invalid_config', /signing-keys: .*0700/));
+    await assert.rejects(at.open().open(), refused('invalid_config', /signing-keys: .*0700/));
+    await assert.rejects(at.open().sign(DATA), refused('invalid_config', /signing-keys: .*0700/));
   });
 
   const marker = 'TOPSECRETKEYMATERIAL';
@@ -209,7 +210,7 @@ describe('a key file that cannot be trusted', () => {
       const path = await at.newest();
       await writeFile(path, content);
       await assert.rejects(at.open().sign(DATA), (error: Error) => {
-        failsAs('invalid_config')(error);
+        refused('invalid_config')(error);
         assert.ok(error.message.startsWith(`${path}: `), error.message);
         const shown = `${error.stack} ${String(error.cause)}`;
         const body = String(content).split('\n')[1];
@@ -226,7 +227,7 @@ describe('a key file that cannot be trusted', () => {
     await writeFile(join(at.directory, 'README'), 'hello');
     await at.open().sign(DATA);
     await rename(await at.newest().then(() => join(at.directory, 'README')), join(at.directory, 'mine.pem'));
-    await assert.rejects(at.open().sign(DATA), failsAs('invalid_config', /mine\.pem/));
+    await assert.rejects(at.open().sign(DATA), refused('invalid_config', /mine\.pem/));
   });
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
-import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import { SqliteDocuments } from '../../runtime/sqlite/documents.ts';
 import type { SigningKeys } from '../../security/api.ts';
 import { createFileKeys } from '../../security/keys/file-keys.ts';
@@ -118,12 +118,3 @@ export function goodClaims(clock: Clock, publicKey: KeyObject, changed: object =
     ...changed,
   };
 }
-
-export const failsAs =
-  (code: ErrorCode, text?: RegExp) =>
-  (error: unknown): boolean => {
-    assert.ok(error instanceof SvcError, String(error));
-    assert.equal(error.code, code, error.message);
-    if (text !== undefined) assert.match(error.message, text);
-    return true;
-  };

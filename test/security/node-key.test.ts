@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { loadOrMakeNodeKey, parsePublicKeyPem } from '../../security/node-key.ts';
-import { failsAs, nodePair, privateDirectory } from './key-fleet.ts';
+import { refused } from '../support/refused.ts';
+import { nodePair, privateDirectory } from './key-fleet.ts';
 
 const run = promisify(execFile);
 
@@ -39,7 +40,7 @@ describe("a node's own key", () => {
     const path = join(directory.path, 'node-key.pem');
     await loadOrMakeNodeKey(path);
     await chmod(path, 0o644);
-    await assert.rejects(loadOrMakeNodeKey(path), failsAs('invalid_config', /node-key\.pem: .*0600/));
+    await assert.rejects(loadOrMakeNodeKey(path), refused('invalid_config', /node-key\.pem: .*0600/));
     await chmod(path, 0o600);
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({
       type: 'pkcs8',
@@ -47,7 +48,7 @@ describe("a node's own key", () => {
     });
     for (const content of ['', 'nonsense', String(rsa)]) {
       await writeFile(path, content);
-      await assert.rejects(loadOrMakeNodeKey(path), failsAs('invalid_config', /node-key\.pem: expected an Ed25519/));
+      await assert.rejects(loadOrMakeNodeKey(path), refused('invalid_config', /node-key\.pem: expected an Ed25519/));
     }
   });
 });
@@ -74,7 +75,7 @@ describe('public_key_pem', () => {
       assert.throws(
         () => parsePublicKeyPem(pem),
         (error: Error) => {
-          failsAs('invalid_argument', /^public_key_pem: expected an Ed25519 public key in PEM/)(error);
+          refused('invalid_argument', /^public_key_pem: expected an Ed25519 public key in PEM/)(error);
           assert.equal(error.cause, undefined);
           return true;
         },

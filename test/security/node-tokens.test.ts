@@ -4,8 +4,9 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { refused } from '../support/refused.ts';
 import { ManualClock } from './identity-provider.ts';
-import { failsAs, fleet, goodClaims, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey, nodePair, part } from './key-fleet.ts';
+import { fleet, goodClaims, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey, nodePair, part } from './key-fleet.ts';
 
 const pair = nodePair();
 const node = { nodeId: 'node-1', role: 'WORKER', publicKeyPem: pair.publicKeyPem } as const;
@@ -57,16 +58,16 @@ describe('a node token', () => {
     at.clock.advance(HOUR_MS + 3_000);
     await tokens.verify(token);
     at.clock.advance(4_000);
-    await assert.rejects(tokens.verify(token), failsAs('unauthenticated', EXPIRED));
+    await assert.rejects(tokens.verify(token), refused('unauthenticated', EXPIRED));
   });
 
   it('is issued for an Ed25519 key and a node id only', async () => {
     await using at = await fleet();
     const { tokens } = at.controller();
     const rsa = String(stranger.publicKey.export({ type: 'spki', format: 'pem' }));
-    await assert.rejects(tokens.issue({ ...node, publicKeyPem: rsa }), failsAs('invalid_argument', /public_key_pem/));
-    await assert.rejects(tokens.issue({ ...node, nodeId: '' }), failsAs('invalid_argument', /node_id/));
-    await assert.rejects(tokens.issue({ ...node, nodeId: 'a\nb' }), failsAs('invalid_argument', /node_id/));
+    await assert.rejects(tokens.issue({ ...node, publicKeyPem: rsa }), refused('invalid_argument', /public_key_pem/));
+    await assert.rejects(tokens.issue({ ...node, nodeId: '' }), refused('invalid_argument', /node_id/));
+    await assert.rejects(tokens.issue({ ...node, nodeId: 'a\nb' }), refused('invalid_argument', /node_id/));
   });
 });
 
@@ -103,7 +104,7 @@ describe('a bad node token is refused', () => {
       await at.tokens.verify(jwt(at.header, at.claims(), at.key));
       await assert.rejects(
         at.tokens.verify(jwt(at.header, at.claims(changed), at.key)),
-        failsAs('unauthenticated', INVALID),
+        refused('unauthenticated', INVALID),
       );
     });
   }
@@ -112,7 +113,7 @@ describe('a bad node token is refused', () => {
     await using at = await forge();
     const input = `${part({ ...at.header, alg: 'none' })}.${part(at.claims())}`;
     for (const token of [`${input}.`, `${input}.AAAA`]) {
-      await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated', INVALID));
+      await assert.rejects(at.tokens.verify(token), refused('unauthenticated', INVALID));
     }
   });
 
@@ -121,7 +122,7 @@ describe('a bad node token is refused', () => {
     const secret = String(createPublicKey(at.key).export({ type: 'spki', format: 'pem' }));
     const input = `${part({ ...at.header, alg: 'HS256' })}.${part(at.claims())}`;
     const token = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
-    await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated', INVALID));
+    await assert.rejects(at.tokens.verify(token), refused('unauthenticated', INVALID));
   });
 
   const badHeaders: Readonly<Record<string, object>> = {
@@ -138,7 +139,7 @@ describe('a bad node token is refused', () => {
     it(title, async () => {
       await using at = await forge();
       const token = jwt({ ...at.header, ...changed }, at.claims(), at.key);
-      await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated', INVALID));
+      await assert.rejects(at.tokens.verify(token), refused('unauthenticated', INVALID));
     });
   }
 
@@ -147,17 +148,17 @@ describe('a bad node token is refused', () => {
     const jwk = stranger.publicKey.export({ format: 'jwk' });
     for (const header of [at.header, { ...at.header, jwk }, { ...at.header, jku: 'http://127.0.0.1:1/' }]) {
       const token = jwt(header, at.claims(), stranger.privateKey);
-      await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated', INVALID));
+      await assert.rejects(at.tokens.verify(token), refused('unauthenticated', INVALID));
     }
   });
 
   it('only tokens that a controller signed are reported as expired', async () => {
     await using at = await forge();
     const old = at.claims({ iat: 1_000, exp: 4_600 });
-    await assert.rejects(at.tokens.verify(jwt(at.header, old, at.key)), failsAs('unauthenticated', EXPIRED));
+    await assert.rejects(at.tokens.verify(jwt(at.header, old, at.key)), refused('unauthenticated', EXPIRED));
     await assert.rejects(
       at.tokens.verify(jwt(at.header, old, stranger.privateKey)),
-      failsAs('unauthenticated', INVALID),
+      refused('unauthenticated', INVALID),
     );
   });
 
@@ -172,13 +173,13 @@ describe('a bad node token is refused', () => {
         const token = at.token.slice(0, index) + changed + at.token.slice(index + 1);
         // An unknown kid waits for a read of the documents, which has a test of its own.
         fc.pre(token.split('.')[0] === at.token.split('.')[0]);
-        await assert.rejects(at.tokens.verify(token), failsAs('unauthenticated'));
+        await assert.rejects(at.tokens.verify(token), refused('unauthenticated'));
       }),
       { numRuns: 300 },
     );
     await fc.assert(
       fc.asyncProperty(fc.string({ maxLength: 5_000, unit: 'binary' }), async (text) => {
-        await assert.rejects(at.tokens.verify(text), failsAs('unauthenticated', INVALID));
+        await assert.rejects(at.tokens.verify(text), refused('unauthenticated', INVALID));
       }),
       { numRuns: 300 },
     );
@@ -241,7 +242,7 @@ describe('several controllers', () => {
       clock.advance(HOUR_MS - offMs - 1_000);
       await two.tokens.verify(token);
       clock.advance(7_000);
-      await assert.rejects(two.tokens.verify(token), failsAs('unauthenticated', EXPIRED));
+      await assert.rejects(two.tokens.verify(token), refused('unauthenticated', EXPIRED));
     }
   });
 
@@ -264,7 +265,7 @@ describe('unknown keys', () => {
     const answers = await Promise.allSettled(Array.from({ length: 500 }, () => at.tokens.verify(garbage())));
     for (const answer of answers) {
       assert.equal(answer.status, 'rejected');
-      failsAs('unauthenticated', INVALID)(answer.reason);
+      refused('unauthenticated', INVALID)(answer.reason);
     }
     assert.ok(at.documents.finds - before <= 2, `${at.documents.finds - before} looks`);
   });
@@ -277,7 +278,7 @@ describe('unknown keys', () => {
     for (let count = 0; count < 30; count += 1) {
       const kid = randomBytes(32).toString('base64url');
       const rubbish = jwt({ ...at.header, kid }, at.claims(), stranger.privateKey);
-      answers.push(assert.rejects(at.tokens.verify(rubbish), failsAs('unauthenticated', INVALID)));
+      answers.push(assert.rejects(at.tokens.verify(rubbish), refused('unauthenticated', INVALID)));
       // Long enough for a read of its own, if it caused one.
       for (let turn = 0; turn < 50; turn += 1) await nextTurn();
     }
@@ -289,7 +290,7 @@ describe('unknown keys', () => {
     await using at = await fleet();
     const [one, two] = [at.controller(), at.controller()];
     const rubbish = jwt({ alg: 'RS256', kid: 'A'.repeat(43) }, {}, stranger.privateKey);
-    await assert.rejects(two.tokens.verify(rubbish), failsAs('unauthenticated'));
+    await assert.rejects(two.tokens.verify(rubbish), refused('unauthenticated'));
     const { token } = await one.tokens.issue(node);
     await two.tokens.verify(token);
   });
@@ -301,7 +302,7 @@ describe('unknown keys', () => {
     const unknown = await three.tokens.issue(node);
     await one.tokens.verify(known.token);
     two.documents.isDown = true;
-    await assert.rejects(two.tokens.verify(known.token), failsAs('unavailable'));
+    await assert.rejects(two.tokens.verify(known.token), refused('unavailable'));
     two.documents.isDown = false;
     await two.tokens.verify(known.token);
     two.documents.isDown = true;
@@ -309,7 +310,7 @@ describe('unknown keys', () => {
     await two.tokens.verify(known.token);
     const late = at.controller();
     late.documents.isDown = true;
-    await assert.rejects(late.tokens.verify(unknown.token), failsAs('unavailable'));
+    await assert.rejects(late.tokens.verify(unknown.token), refused('unavailable'));
   });
 
   it('a document that is no key of the service verifies nothing and harms no other key', async () => {
@@ -333,6 +334,6 @@ describe('unknown keys', () => {
     const two = at.controller();
     await two.tokens.verify(token);
     const forged = jwt({ alg: 'RS256', kid }, goodClaims(at.clock, pair.publicKey), stranger.privateKey);
-    await assert.rejects(two.tokens.verify(forged), failsAs('unauthenticated', INVALID));
+    await assert.rejects(two.tokens.verify(forged), refused('unauthenticated', INVALID));
   });
 });

@@ -5,8 +5,9 @@ import { inspect } from 'node:util';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { SvcError } from '../../runtime/errors.ts';
 import { createSigningKeys, type SigningSettings } from '../../security/keys/open-keys.ts';
+import { refused } from '../support/refused.ts';
 import { ManualClock } from './identity-provider.ts';
-import { failsAs, fleet, HOUR_MS, MINUTE_MS, nodePair } from './key-fleet.ts';
+import { fleet, HOUR_MS, MINUTE_MS, nodePair } from './key-fleet.ts';
 import { VaultServer } from './vault-server.ts';
 
 const DATA = Buffer.from('header.payload');
@@ -156,7 +157,7 @@ describe('a key service that fails', () => {
     const keys = at.open();
     at.secrets['env:TOKEN'] = 'hvs.old-and-secret';
     const error = await failureOf(keys.open(), ['hvs.old-and-secret']);
-    failsAs('invalid_config', /spec\.signing\.vault\.token.*403/)(error);
+    refused('invalid_config', /spec\.signing\.vault\.token.*403/)(error);
     at.secrets['env:TOKEN'] = at.server.fixedToken;
     await keys.sign(DATA);
     await keys.close();
@@ -169,7 +170,7 @@ describe('a key service that fails', () => {
     at.server.cuts = 1;
     await keys.sign(DATA);
     at.server.cuts = 2;
-    failsAs('unavailable', /does not answer/)(await failureOf(keys.sign(DATA), at.server.secrets));
+    refused('unavailable', /does not answer/)(await failureOf(keys.sign(DATA), at.server.secrets));
     await keys.sign(DATA);
     await keys.close();
   });
@@ -177,10 +178,10 @@ describe('a key service that fails', () => {
   it('a key of another kind and a mount that is none are invalid_config', async () => {
     await using at = await setup();
     const keys = at.open({ mount: 'elsewhere' });
-    failsAs('invalid_config', /spec\.signing\.vault\.mount/)(await failureOf(keys.open(), at.server.secrets));
+    refused('invalid_config', /spec\.signing\.vault\.mount/)(await failureOf(keys.open(), at.server.secrets));
     at.server.keyType = 'ecdsa-p256';
     const other = at.open();
-    failsAs(
+    refused(
       'invalid_config',
       /spec\.signing\.vault\.key.*ecdsa-p256/,
     )(await failureOf(other.open(), at.server.secrets));
@@ -191,7 +192,7 @@ describe('a key service that fails', () => {
     await using at = await setup('approle');
     at.secrets['env:SECRET_ID'] = 'wrong-but-secret';
     const keys = at.open();
-    failsAs('unavailable', /login \(400\)/)(await failureOf(keys.open(), ['wrong-but-secret']));
+    refused('unavailable', /login \(400\)/)(await failureOf(keys.open(), ['wrong-but-secret']));
     await keys.close();
   });
 
@@ -240,14 +241,14 @@ describe('a key service that fails', () => {
     const keys = at.open();
     await keys.sign(DATA);
     at.server.fault = () => {};
-    failsAs('unavailable', /does not answer/)(await failureOf(keys.sign(DATA), at.server.secrets));
+    refused('unavailable', /does not answer/)(await failureOf(keys.sign(DATA), at.server.secrets));
     await keys.close();
   });
 
   it('that cannot be reached is unavailable', async () => {
     await using at = await setup();
     const keys = at.open({ address: 'http://127.0.0.1:1' });
-    failsAs('unavailable', /does not answer \(ECONNREFUSED\)/)(await failureOf(keys.sign(DATA), at.server.secrets));
+    refused('unavailable', /does not answer \(ECONNREFUSED\)/)(await failureOf(keys.sign(DATA), at.server.secrets));
     await keys.close();
   });
 });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { ConsensusRule } from '../../../actors/judge-panel/messages.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { refused } from '../../support/refused.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ada, written } from './driven-panel.ts';
 import { panelRuntime, type Says } from './panel-runtime.ts';
@@ -29,8 +30,6 @@ const request = (
   consensus: more.rule ?? ruleOf('weighted_average'),
   identity: ada,
 });
-
-const code = (expected: string) => (error: unknown) => error instanceof SvcError && error.code === expected;
 
 describe('a judge panel on a kernel', () => {
   test('a panel starts its judges as executions of the tenant, receives their ends, and answers its caller', async () => {
@@ -62,7 +61,7 @@ describe('a judge panel on a kernel', () => {
     await at.deploy(ada, 'fair');
     await assert.rejects(
       at.panels.validate(request(['fair', 'nobody'])),
-      (error) => code('not_found')(error) && /nobody/.test(String(error)),
+      (error) => refused('not_found')(error) && /nobody/.test(String(error)),
     );
   });
 
@@ -71,7 +70,7 @@ describe('a judge panel on a kernel', () => {
     await at.deploy(ada, 'fair');
     await assert.rejects(
       at.panels.validate(request(['fair'])),
-      (error) => code('failed_precondition')(error) && /0 of 1 judges.*expected JSON/.test(String(error)),
+      (error) => refused('failed_precondition')(error) && /0 of 1 judges.*expected JSON/.test(String(error)),
     );
   });
 
@@ -91,7 +90,7 @@ describe('a judge panel on a kernel', () => {
     const verdict = at.panels.validate(request(['silent']), { signal: waiting.signal });
     await waitUntil('the judge was asked', () => at.prompts.length === 1);
     waiting.abort();
-    await assert.rejects(verdict, code('cancelled'));
+    await assert.rejects(verdict, refused('cancelled'));
     await waitUntil('the model of the judge was stopped', () => at.stopped.length === 1);
     await waitUntil('its execution was cancelled', async () => {
       const [run] = (await at.executions.list('acme', { limit: 1 })).items;
@@ -103,7 +102,7 @@ describe('a judge panel on a kernel', () => {
     await using at = await panelRuntime({ says });
     const asked = request(['kind']);
     const verdict = at.panels.validate(asked, { signal: AbortSignal.abort('client_gone') });
-    await assert.rejects(verdict, code('cancelled'));
+    await assert.rejects(verdict, refused('cancelled'));
     assert.equal(await at.client.read(`judge-panel/acme/${asked.panelId}`), null);
   });
 
@@ -114,12 +113,12 @@ describe('a judge panel on a kernel', () => {
     const verdict = at.panels.validate(asked);
     await waitUntil('the judge was asked', () => at.prompts.length === 1);
     await at.client.ask(`judge-panel/acme/${asked.panelId}`, 'Cancel', { reason: 'an operator said so' });
-    await assert.rejects(verdict, (error) => code('cancelled')(error) && /an operator said so/.test(String(error)));
+    await assert.rejects(verdict, (error) => refused('cancelled')(error) && /an operator said so/.test(String(error)));
     await waitUntil('it was archived', async () => {
       const snapshot = await at.client.read(`judge-panel/acme/${asked.panelId}`);
       return snapshot?.archived === true;
     });
-    await assert.rejects(at.panels.validate(asked), code('cancelled'));
+    await assert.rejects(at.panels.validate(asked), refused('cancelled'));
   });
 
   test('with an early stop the judges that cannot change the outcome are stopped', async () => {

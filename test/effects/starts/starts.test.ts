@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type AgentStarts, createAgentStart, createWorkflowStart } from '../../../effects/starts/child-start.ts';
 import type { EffectHandler } from '../../../runtime/effect.ts';
-import { type ErrorCode, SvcError } from '../../../runtime/errors.ts';
+import { SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { effectContext } from '../../support/effect-context.ts';
+import { refused } from '../../support/refused.ts';
 
 const CHILD = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a01';
 const TRACE = 'a'.repeat(32);
@@ -74,9 +75,6 @@ function book(outcome: SvcError | null = null, meanwhile: () => void = () => {})
   return { agent, workflow, started, cancelled, cancelFails };
 }
 
-const code = (expected: ErrorCode, said: RegExp) => (error: unknown) =>
-  error instanceof SvcError && error.code === expected && said.test(error.message);
-
 describe('agent.start and workflow.start', () => {
   test('agent.start and workflow.start pass the complete request on, and answer with the started run', async () => {
     const { agent, workflow, started } = book();
@@ -123,15 +121,18 @@ describe('agent.start and workflow.start', () => {
 
   test('a child never runs in another tenant than its parent', async () => {
     const { agent, workflow, started } = book();
-    await assert.rejects(run(agent, agentInput, { tenant: 'other' }), code('forbidden', /tenant/));
-    await assert.rejects(run(workflow, workflowInput, { tenant: 'other' }), code('forbidden', /tenant/));
+    await assert.rejects(run(agent, agentInput, { tenant: 'other' }), refused('forbidden', /tenant/));
+    await assert.rejects(run(workflow, workflowInput, { tenant: 'other' }), refused('forbidden', /tenant/));
     assert.deepEqual(started, []);
   });
 
   test('the error names an agent or workflow that is not deployed', async () => {
     const { agent, workflow } = book(new SvcError('not_found', 'secret detail'));
-    await assert.rejects(run(agent, agentInput), code('not_found', /^agent "writer" is not deployed in this tenant$/));
-    await assert.rejects(run(workflow, workflowInput), code('not_found', /^workflow "release" is not deployed/));
+    await assert.rejects(
+      run(agent, agentInput),
+      refused('not_found', /^agent "writer" is not deployed in this tenant$/),
+    );
+    await assert.rejects(run(workflow, workflowInput), refused('not_found', /^workflow "release" is not deployed/));
   });
 
   test('an input that does not fit its schema is an error that names the place, in the text that the parent reads', async () => {
@@ -142,7 +143,7 @@ describe('agent.start and workflow.start', () => {
     const { workflow } = book(new SvcError('validation_failed', 'the input does not fit', { details }));
     await assert.rejects(
       run(workflow, workflowInput),
-      code(
+      refused(
         'validation_failed',
         /^workflow "release": the input does not fit; input.tag: expected a string; input.count: expected a number$/,
       ),
@@ -152,7 +153,7 @@ describe('agent.start and workflow.start', () => {
   test('other failures keep their code, so that those worth a retry are tried again', async () => {
     for (const failure of ['unavailable', 'mailbox_full', 'conflict', 'unsupported_isolation'] as const) {
       const { agent, cancelled } = book(new SvcError(failure, 'as it was'));
-      await assert.rejects(run(agent, agentInput), code(failure, /^as it was$/));
+      await assert.rejects(run(agent, agentInput), refused(failure, /^as it was$/));
       assert.deepEqual(cancelled, []);
     }
   });
@@ -160,7 +161,7 @@ describe('agent.start and workflow.start', () => {
   test('an effect that is cancelled before its turn starts nothing', async () => {
     const { agent, started, cancelled } = book();
     const signal = AbortSignal.abort(new SvcError('cancelled'));
-    await assert.rejects(run(agent, agentInput, { signal }), code('cancelled', /./));
+    await assert.rejects(run(agent, agentInput, { signal }), refused('cancelled', /./));
     assert.deepEqual([started, cancelled], [[], []]);
   });
 
@@ -171,7 +172,7 @@ describe('agent.start and workflow.start', () => {
     assert.deepEqual(cancelled, [`acme/${CHILD}`]);
     const other = new AbortController();
     const again = book(new SvcError('cancelled'), () => other.abort(new SvcError('cancelled')));
-    await assert.rejects(run(again.workflow, workflowInput, { signal: other.signal }), code('cancelled', /./));
+    await assert.rejects(run(again.workflow, workflowInput, { signal: other.signal }), refused('cancelled', /./));
     assert.deepEqual(again.cancelled, [`acme/${CHILD}`]);
     assert.ok(workflow.kind === 'workflow.start');
   });
@@ -186,7 +187,7 @@ describe('agent.start and workflow.start', () => {
       const { agent, cancelFails } = book(null, () => controller.abort(new SvcError('cancelled')));
       cancelFails.with = new SvcError(failure);
       const running = run(agent, agentInput, { signal: controller.signal });
-      await (fails ? assert.rejects(running, code(failure, /./)) : running);
+      await (fails ? assert.rejects(running, refused(failure, /./)) : running);
     }
   });
 

@@ -8,6 +8,7 @@ import { systemRandom } from '../../../runtime/random.ts';
 import { openApiKeys } from '../../../security/api-keys/api-keys.ts';
 import { API_KEYS, type ApiKeyDocument, digestOf, makeKeyText } from '../../../security/api-keys/record.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
+import { refused } from '../../support/refused.ts';
 import { ManualClock } from '../identity-provider.ts';
 
 const person = (more: Partial<Identity> = {}): Identity => ({
@@ -29,14 +30,6 @@ async function node(documents: Documents, clock = new ManualClock()) {
   return { keys, clock, audited, warned, stored };
 }
 
-const refused =
-  (code: string, text?: RegExp) =>
-  (error: unknown): boolean => {
-    assert.ok(error instanceof SvcError, String(error));
-    assert.equal(error.code, code);
-    if (text !== undefined) assert.match(error.message, text);
-    return true;
-  };
 const page = { everybody: false, limit: 100, skip: 0 };
 
 for (const { name, skip, open } of DOCUMENT_STORES) {

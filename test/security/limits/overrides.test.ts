@@ -5,23 +5,15 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { NodeRateLimits } from '../../../manifests/node/rate-limits.ts';
 import type { Documents } from '../../../runtime/documents.ts';
-import { SvcError } from '../../../runtime/errors.ts';
 import { SqliteRateLimits } from '../../../runtime/sqlite/rate-limits.ts';
 import type { Principal } from '../../../security/api.ts';
 import { createTierLimits } from '../../../security/rate-bounds.ts';
 import { createRateUsage, openRateOverrides } from '../../../security/rate-overrides.ts';
 import { DOCUMENT_STORES } from '../../catalog/document-stores.ts';
 import { clockThatStands } from '../../support/hand-clock.ts';
+import { refused } from '../../support/refused.ts';
 import { ManualClock } from '../identity-provider.ts';
 
-const refused =
-  (code: string, text?: RegExp) =>
-  (error: unknown): boolean => {
-    assert.ok(error instanceof SvcError, String(error));
-    assert.equal(error.code, code);
-    if (text !== undefined) assert.match(error.message, text);
-    return true;
-  };
 const user = (more: Partial<Principal> = {}): Principal => ({
   ...{ kind: 'tenant_user', subject: 'ada', tenant: 'acme', tier: 'free' },
   ...more,

@@ -8,7 +8,7 @@ import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { isListed } from '../../../security/policy/matching.ts';
 import { fitsGlob } from '../../../security/policy/paths.ts';
 import { SKIP_JUDGE } from '../../../tools/contract/arguments.ts';
-import { failsAs } from '../key-fleet.ts';
+import { refused } from '../../support/refused.ts';
 
 const configured = SecurityContexts.parse([
   { name: 'research', capabilities: [{ tool_pattern: 'web.*' }] },
@@ -65,7 +65,7 @@ describe('which context an execution may name', () => {
     test(`${tenant}, ${name ?? 'none'}: ${outcome}`, () => {
       const ask = () => contexts.scopeFor(tenant, request(name)).security_context;
       if (outcome === 'may') assert.equal(ask(), name ?? 'svc-system-agent-runtime');
-      else assert.throws(ask, failsAs(outcome));
+      else assert.throws(ask, refused(outcome));
     });
 });
 
@@ -74,12 +74,12 @@ describe('which context an authoring agent of the product may name', () => {
 
   test('svc-system-default in every tenant, by its id', () => {
     assert.equal(ask('author', 'svc-system-default').security_context, 'svc-system-default');
-    assert.throws(() => ask('another', 'svc-system-default'), failsAs('forbidden'));
+    assert.throws(() => ask('another', 'svc-system-default'), refused('forbidden'));
   });
 
   test('no other context of the system', () => {
-    assert.throws(() => ask('author', 'svc-system-operator'), failsAs('forbidden'));
-    assert.throws(() => ask('author', 'enterprise'), failsAs('forbidden'));
+    assert.throws(() => ask('author', 'svc-system-operator'), refused('forbidden'));
+    assert.throws(() => ask('author', 'enterprise'), refused('forbidden'));
   });
 });
 
@@ -142,7 +142,7 @@ describe('which context a caller has', () => {
   });
 
   test('an actor has no context', () => {
-    assert.throws(() => contexts.callerScope(identity('actor')), failsAs('forbidden'));
+    assert.throws(() => contexts.callerScope(identity('actor')), refused('forbidden'));
   });
 });
 

@@ -3,7 +3,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { parseAgentPublicKey, publicKeyText } from '../../../security/api.ts';
 import { isStrongPoint } from '../../../security/seal/agent-key.ts';
-import { failsAs, nodePair } from '../key-fleet.ts';
+import { refused } from '../../support/refused.ts';
+import { nodePair } from '../key-fleet.ts';
 
 test('a key comes as PEM, as base64 of 32 raw bytes, or as base64 of the SPKI, and is the same', () => {
   for (let round = 0; round < 20; round += 1) {
@@ -33,7 +34,7 @@ test('points of small order, of no curve and in a second form are refused', () =
     return [bytes, signed];
   });
   for (const bytes of weak) {
-    const refuses = failsAs('invalid_argument', /^agent_public_key: expected a point/);
+    const refuses = refused('invalid_argument', /^agent_public_key: expected a point/);
     assert.throws(() => parseAgentPublicKey({ base64: bytes.toString('base64') }), refuses, bytes.toString('hex'));
   }
   const offCurve = Array.from({ length: 64 }, (_, y) => Buffer.concat([Buffer.from([y + 2]), Buffer.alloc(31)]));
@@ -45,7 +46,7 @@ test('anything else is refused by its field', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey;
   const x25519 = generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'der' });
   for (const base64 of ['', 'AAAA', x25519.toString('base64'), 'a'.repeat(1_000), Buffer.alloc(33).toString('base64')])
-    assert.throws(() => parseAgentPublicKey({ base64 }), failsAs('invalid_argument', /^agent_public_key/));
+    assert.throws(() => parseAgentPublicKey({ base64 }), refused('invalid_argument', /^agent_public_key/));
   for (const pem of ['', 'x', String(rsa.export({ type: 'spki', format: 'pem' }))])
-    assert.throws(() => parseAgentPublicKey({ pem }), failsAs('invalid_argument', /^public_key_pem/));
+    assert.throws(() => parseAgentPublicKey({ pem }), refused('invalid_argument', /^public_key_pem/));
 });

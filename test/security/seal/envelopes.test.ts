@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import type { Refusal, SealEnvelope } from '../../../security/api.ts';
 import { payloadBytes } from '../../../security/api.ts';
 import { createSealEnvelopes } from '../../../security/seal/envelopes.ts';
-import { failsAs, nodePair } from '../key-fleet.ts';
+import { refused } from '../../support/refused.ts';
+import { nodePair } from '../key-fleet.ts';
 import { attestedAgent, callOf } from './attested-agent.ts';
 
 let at: Awaited<ReturnType<typeof attestedAgent>>;
@@ -207,5 +208,5 @@ test('a payload over REST is base64 of the bytes, or an object in its canonical 
     '{"a":"ä","b":1e+21,"€":[1]}',
   );
   for (const bad of ['{}', ' e30=', null, undefined, 5, [], { a: Number.NaN }, { a: '\ud800' }])
-    assert.throws(() => payloadBytes(bad), failsAs('invalid_argument', /^payload: expected/), String(bad));
+    assert.throws(() => payloadBytes(bad), refused('invalid_argument', /^payload: expected/), String(bad));
 });

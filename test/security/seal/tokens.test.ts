@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { failsAs, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey } from '../key-fleet.ts';
+import { refused } from '../../support/refused.ts';
+import { HOUR_MS, jwt, MINUTE_MS, newestPrivateKey } from '../key-fleet.ts';
 import { attestedAgent, SETTINGS } from './attested-agent.ts';
 
 let at: Awaited<ReturnType<typeof attestedAgent>>;
@@ -63,7 +64,7 @@ test('tokens of one kind are refused as those of every other, whatever the setti
   ] as const) {
     await tokens.verify(own);
     for (const foreign of [agent, execution, node, head].filter((token) => token !== own))
-      await assert.rejects(tokens.verify(foreign), failsAs('unauthenticated', /not valid/), name);
+      await assert.rejects(tokens.verify(foreign), refused('unauthenticated', /not valid/), name);
   }
 });
 
@@ -83,7 +84,7 @@ test('a token without one of its claims, or with two contexts, is refused', asyn
   await at.agentTokens.verify(jwt(header, good, key));
   for (const name of Object.keys(good)) {
     const token = jwt(header, { ...good, [name]: undefined }, key);
-    await assert.rejects(at.agentTokens.verify(token), failsAs('unauthenticated', /not valid/), name);
+    await assert.rejects(at.agentTokens.verify(token), refused('unauthenticated', /not valid/), name);
   }
   const others = {
     scp: 'svc-system-operator',
@@ -95,13 +96,13 @@ test('a token without one of its claims, or with two contexts, is refused', asyn
   for (const [name, value] of Object.entries(others))
     await assert.rejects(
       at.agentTokens.verify(jwt(header, { ...good, [name]: value }, key)),
-      failsAs('unauthenticated'),
+      refused('unauthenticated'),
       name,
     );
   for (const typ of ['JWT', undefined, 'dispatch+jwt'])
     await assert.rejects(
       at.agentTokens.verify(jwt({ ...header, typ }, good, key)),
-      failsAs('unauthenticated'),
+      refused('unauthenticated'),
       String(typ),
     );
 });
@@ -110,9 +111,9 @@ test('an expired token has its own error only when it was valid before', async (
   await using other = await attestedAgent();
   const token = await other.agentTokens.issue(other.claims({ expiresAt: other.clock.now() + 1_000 }));
   other.clock.advance(MINUTE_MS);
-  await assert.rejects(other.agentTokens.verify(token), failsAs('unauthenticated', /has expired/));
+  await assert.rejects(other.agentTokens.verify(token), refused('unauthenticated', /has expired/));
   await assert.rejects(
     other.agentTokens.verify(`${token.slice(0, -8)}AAAAAAAA`),
-    failsAs('unauthenticated', /not valid/),
+    refused('unauthenticated', /not valid/),
   );
 });
