@@ -54,7 +54,7 @@ export const keyPageId = (run: string, page: number): string => `${run}.k${page}
 export const namePageId = (run: string, page: number): string => `${run}.n${page}`;
 
 /** Pages that are written together. */
-const PAGES_AT_ONCE = 32;
+const PAGES_AT_ONCE = 64;
 
 /** Writes one run: first the names of its segments in the order of their numbers, then its keys in their order. */
 export class KeyRunWriter {
@@ -185,7 +185,7 @@ export class RoundKeys {
     this.#writer = writer;
     this.#round = round;
     this.#sorter = earlier === undefined ? new KeySorter() : earlier.#sorter;
-    this.#last = earlier === undefined ? new Float64Array(LAST_KEYS) : earlier.#last.fill(0);
+    this.#last = (earlier === undefined ? new Float64Array(LAST_KEYS) : earlier.#last).fill(-1);
     this.#values = earlier === undefined ? new Float64Array(4_096) : earlier.#values;
   }
 

@@ -58,7 +58,24 @@ const part = (name: TurnPart, sum: string): string => LETTERS[name] + sum;
 
 const checksum = (value: unknown): string => sumOf(JSON.stringify(value));
 
-const sumOf = (text: string): string => base36(crc32(text));
+/** A call out of JavaScript takes longer than a sum of this many characters. */
+const SHORT_CHARS = 40;
+
+const sumOf = (text: string): string => base36(text.length > SHORT_CHARS ? crc32(text) : shortSum(text));
+
+/** What a byte does to the sum before it. */
+const CRC_OF_BYTE = Int32Array.from({ length: 256 }, (_, byte) => ~crc32(new Uint8Array([byte ^ 255])) ^ 0xffffff);
+
+/** The CRC-32 of a short text. */
+function shortSum(text: string): number {
+  let sum = -1;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code > 127) return crc32(text);
+    sum = (CRC_OF_BYTE[(sum ^ code) & 255] ?? 0) ^ (sum >>> 8);
+  }
+  return ~sum >>> 0;
+}
 
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 const PAIRS = [...DIGITS].flatMap((first) => [...DIGITS].map((second) => first + second));

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deflateRawSync } from 'node:zlib';
+import { crc32, deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { packLines, unpackLines } from '../../runtime/ledger/packing.ts';
-import { base36 } from '../../runtime/turns/digest.ts';
+import { base36, stateDigest } from '../../runtime/turns/digest.ts';
 import { rowText } from '../../runtime/turns/pack-commit.ts';
 
 test('lines of a segment are read back unchanged, short or compressed', async () => {
@@ -47,4 +47,9 @@ test('a row is the same JSON object however it is put together', () => {
 test('checksums are written as in earlier versions', () => {
   fc.assert(fc.property(fc.nat({ max: 0xffffffff }), (sum) => assert.equal(base36(sum), sum.toString(36))));
   for (const sum of [0, 35, 36, 1_295, 1_296, 0xffffffff]) assert.equal(base36(sum), sum.toString(36));
+});
+
+test('the checksum of a state is the CRC-32 of its text, short or long, in any script', () => {
+  const text = fc.oneof(fc.string({ maxLength: 60 }), fc.string({ maxLength: 60, unit: 'grapheme' }));
+  fc.assert(fc.property(text, (state) => assert.equal(stateDigest(state), `S${crc32(state).toString(36)}`)));
 });
