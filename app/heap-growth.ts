@@ -5,7 +5,7 @@ const MANY = 1_000;
 const FEW = 500;
 
 /** Most growth of the old generation until its next collection, %. */
-const GROWTH = 20;
+const GROWTH = 12;
 
 /** V8 decides, by the speed at which objects are made: up to four times what is in use. */
 const AS_USUAL = 0;

@@ -8,7 +8,7 @@ test('the heap is kept small from a thousand effects that wait, until fewer than
   for (const waiting of [1, 500, 999]) keep(waiting);
   assert.deepEqual(options, []);
   for (const waiting of [1_000, 5_000, 999, 500]) keep(waiting);
-  assert.deepEqual(options, ['--heap-growing-percent=20']);
+  assert.deepEqual(options, ['--heap-growing-percent=12']);
   for (const waiting of [499, 600, 0]) keep(waiting);
   assert.deepEqual(options.slice(1), ['--heap-growing-percent=0']);
 });
