@@ -145,7 +145,9 @@ export class OwnedPartitions {
   }
 
   #isRead(server: LogServer): boolean {
-    return this.logs.includes(server);
+    const { log } = server.lease;
+    const home = isSharedLog(log) ? undefined : this.#servers.get(log);
+    return this.serverOf(log) === server && (home === undefined || this.#sharing.sharedBy(home) === null);
   }
 
   async #extend(server: LogServer, asked: number): Promise<void> {
