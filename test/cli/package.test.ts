@@ -405,15 +405,20 @@ describe('the npm package', () => {
       },
     });
     process.on('exit', () => writeFileSync(process.env.SVC_LOADED, [...seen].join(' ')));`;
+  /** A node that listens. When it ends, `loaded` has the packages that its process loaded. */
+  async function startWatched(data: string, loaded: string): Promise<SvcRun> {
+    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, data)];
+    writeFileSync(join(project, 'watch.mjs'), WATCH);
+    const watched = { NODE_OPTIONS: `--import ${join(project, 'watch.mjs')}`, SVC_LOADED: join(project, loaded) };
+    const run = new SvcRun(['start', ...flags], watched, entry);
+    await waitUntil('the node listens', () => /^SvcRuntime +127\.0\.0\.1:\d+$/m.test(run.stdout) || run.child.exitCode);
+    return run;
+  }
   /** Of Redis, MongoDB, containers, model vendors and telemetry. */
   const WHEN_USED = /^(ioredis|bullmq|mongodb|bson|dockerode|ssh2|ai|@ai-sdk\/.*|@opentelemetry\/(?!api$).*)$/;
 
   test('svc start is a whole node without any development package, loads what it uses, and stops in order', async () => {
-    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'data')];
-    writeFileSync(join(project, 'watch.mjs'), WATCH);
-    const watched = { NODE_OPTIONS: `--import ${join(project, 'watch.mjs')}`, SVC_LOADED: join(project, 'loaded') };
-    const run = new SvcRun(['start', ...flags], watched, entry);
-    await waitUntil('the node listens', () => /^SvcRuntime +127\.0\.0\.1:\d+$/m.test(run.stdout) || run.child.exitCode);
+    const run = await startWatched('data', 'loaded');
     const url = /^REST +(\S+)/m.exec(run.stdout)?.[1];
     assert.ok(url !== undefined, run.stderr);
     const list = new SvcRun(['agent', 'list', '--output', 'json', '--url', url], {}, entry);
@@ -430,11 +435,7 @@ describe('the npm package', () => {
   });
 
   test('a start loads one script and the parser of the command line: the script has all packages that every start needs', async () => {
-    const flags = ['--http-port', '0', '--grpc-port', '0', '--data', join(project, 'only-started')];
-    writeFileSync(join(project, 'watch.mjs'), WATCH);
-    const watched = { NODE_OPTIONS: `--import ${join(project, 'watch.mjs')}`, SVC_LOADED: join(project, 'at-start') };
-    const run = new SvcRun(['start', ...flags], watched, entry);
-    await waitUntil('the node listens', () => /^SvcRuntime +127\.0\.0\.1:\d+$/m.test(run.stdout) || run.child.exitCode);
+    const run = await startWatched('only-started', 'at-start');
     run.child.kill('SIGTERM');
     assert.equal((await run.end()).code, 0, run.stderr);
     assert.deepEqual(readFileSync(join(project, 'at-start'), 'utf8').split(' ').toSorted(), [

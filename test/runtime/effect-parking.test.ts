@@ -67,7 +67,7 @@ describe('effects that wait without a place', () => {
     });
   });
 
-  test('the number of waiting effects is told at each change', async () => {
+  test('each change of the number of waiting effects is reported', async () => {
     const gate = Promise.withResolvers<void>();
     const counts: number[] = [];
     const use = async ({ ledger, ask }: Setup): Promise<void> => {

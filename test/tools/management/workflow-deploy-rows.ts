@@ -304,7 +304,7 @@ export const WORKFLOW_DEPLOY_ROWS: readonly Row[] = [
     },
   },
   {
-    ...{ tool: 'svc.workflow.demote', what: 'refuses to move to the tenant what is there already' },
+    ...{ tool: 'svc.workflow.demote', what: 'refuses to move a workflow to the tenant that has it already' },
     args: async (at) => ({ name: (await at.workflow()).name, target_scope: 'tenant' }),
     gives: ['failed_precondition', /in scope tenant, not global/],
   },
