@@ -249,20 +249,16 @@ interface Openable {
   close(): Promise<void>;
 }
 
-/** Opens the parts in order. When one fails, those already open are closed again. Closing runs in reverse order. */
+/**
+ * Opens the parts in order. When one fails, those already open are closed again. Closing runs in reverse order, and a part that
+ * cannot be closed does not keep the others open.
+ */
 async function openAll(parts: readonly Openable[], ports: Omit<OpenStores, 'close'>): Promise<OpenStores> {
-  const open: Openable[] = [];
-  const close = async (): Promise<void> => {
-    for (const part of open.splice(0).reverse()) await part.close();
-  };
-  try {
-    for (const part of parts) {
-      await part.open();
-      open.push(part);
-    }
-  } catch (thrown) {
-    await close();
-    throw thrown;
+  await using opened = new AsyncDisposableStack();
+  for (const part of parts) {
+    await part.open();
+    opened.defer(() => part.close());
   }
-  return { ...ports, close };
+  const open = opened.move();
+  return { ...ports, close: () => open.disposeAsync() };
 }

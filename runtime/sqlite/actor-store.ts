@@ -59,16 +59,22 @@ export class SqliteActorStore implements ActorStore {
     this.#sweepIn(SWEEP_EVERY_MS);
   }
 
+  /** Throws `unavailable` when the disk takes no write. The file and the lock are free then, too. */
   async close(): Promise<void> {
     const opened = this.#opened;
     if (opened === undefined) return;
     this.#opened = undefined;
     this.#members.forget();
     this.#stopSweep();
-    opened.group.flush();
-    this.#keepTime(opened);
-    opened.database.close();
-    opened.unlock();
+    try {
+      opened.group.flush();
+      this.#keepTime(opened);
+    } catch (error) {
+      throw storeError(error);
+    } finally {
+      opened.database.close();
+      opened.unlock();
+    }
   }
 
   /** Gives some of the space of deleted rows back to the file system. Returns whether there is more. */

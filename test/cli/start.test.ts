@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { API_VERSION } from '../../manifests/metadata.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -39,6 +42,27 @@ describe('svc start', () => {
     const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":30'));
     const why = 'spec.runtime.host_commands.paths: /no/such/directory does not exist on this node';
     assert.deepEqual({ code, stdout, lines }, { code: 2, stdout: '', lines: [`svc: ${why}`] });
+  });
+
+  test('a start whose stores cannot be closed either ends with its first error', async () => {
+    const run = await started({});
+    run.child.kill('SIGTERM');
+    assert.equal((await run.end()).code, 0);
+    const database = new DatabaseSync(join(directory, 'data', 'actors.db'));
+    database.exec(`CREATE TRIGGER refuse BEFORE INSERT ON facts BEGIN SELECT RAISE(FAIL, 'no write'); END`);
+    database.close();
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const address = taken.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const flags = ['--http-port', String(address.port), '--grpc-port', '0', '--data', join(directory, 'data')];
+    const { code, stderr } = await new SvcRun(['start', ...flags], {}, SVC_SOURCE).end();
+    taken.close();
+    assert.match(stderr, /^svc: .*EADDRINUSE.*choose another port/m);
+    assert.equal(code, 4);
+    const after = new DatabaseSync(join(directory, 'data', 'actors.db'));
+    after.exec('DROP TRIGGER refuse');
+    after.close();
   });
 
   test('a killed node leaves its compiled code to its restart', async () => {

@@ -218,6 +218,21 @@ describe('upkeep of the data file', () => {
     await rm(directory, { recursive: true });
   });
 
+  it('a store that cannot write when it is closed says so, and its file and directory are free', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
+    const store = new SqliteActorStore({ directory });
+    await store.open();
+    const database = new DatabaseSync(join(directory, 'actors.db'));
+    database.exec(`CREATE TRIGGER refuse BEFORE INSERT ON facts BEGIN SELECT RAISE(FAIL, 'no write'); END`);
+    await assert.rejects(store.close(), { name: 'SvcError' });
+    database.exec('DROP TRIGGER refuse');
+    database.close();
+    const next = new SqliteActorStore({ directory });
+    await next.open();
+    await next.close();
+    await rm(directory, { recursive: true });
+  });
+
   it('a file that is no database is refused, and the directory is not left locked', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-actor-store-'));
     await writeFile(join(directory, 'actors.db'), 'this is no database, whatever its name says'.repeat(100));
