@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
@@ -81,8 +81,13 @@ function write(file: string, code: Buffer): void {
   const unfinished = `${file}.${process.pid}`;
   try {
     mkdirSync(join(file, '..'), { recursive: true });
-    writeFileSync(unfinished, Buffer.concat([code, checksum]));
-    renameSync(unfinished, file);
+    try {
+      writeFileSync(unfinished, Buffer.concat([code, checksum]));
+      renameSync(unfinished, file);
+    } finally {
+      // The part that a full disk took would stay there, one more for each start.
+      rmSync(unfinished, { force: true });
+    }
   } catch {
     // The disk is full or read-only: the next start compiles again.
   }
