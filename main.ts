@@ -310,7 +310,9 @@ export async function runNode(args: readonly string[]): Promise<void> {
   // Installed before the start, so that a signal during the start ends the node as soon as it has started.
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  const node = await startNode({ flags: readFlags(args), env: process.env });
+  const node = await startNode({ flags: readFlags(args), env: process.env }).catch((thrown: unknown) => {
+    throw firstOf(thrown, (error) => logger.warn({ error: faultFields(error) }, 'a part could not be closed'));
+  });
   started = node;
   named = logger.child({ node: node.id });
   named.info(
@@ -321,6 +323,13 @@ export async function runNode(args: readonly string[]): Promise<void> {
   if (isStopping) end(node);
   // Printed last, since a program that reads these lines may stop the node at once.
   for (const line of announcement(node, VERSION, performance.now() - startedAt)) console.log(line);
+}
+
+/** Why the node did not start, when closing what was open failed after that. `later` gets those errors. */
+function firstOf(thrown: unknown, later: (error: unknown) => void): unknown {
+  if (!(thrown instanceof Error && 'suppressed' in thrown && 'error' in thrown)) return thrown;
+  later(thrown.error);
+  return firstOf(thrown.suppressed, later);
 }
 
 /** What is printed when the node did not start: the message of an error that is known, or an unexpected error with its stack. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Logger, pino } from 'pino';
 import type { NodeSettings } from '../manifests/node/settings.ts';
@@ -67,6 +67,7 @@ export async function openNodeContext(input: NodeInput): Promise<NodeContext> {
 async function openDataDirectory(path: string): Promise<{ readonly nodeId: string }> {
   try {
     await makeDirectory(path);
+    await access(path, constants.W_OK);
     return { nodeId: await nodeIdIn(path) };
   } catch (cause) {
     if (cause instanceof SvcError) throw cause;

@@ -55,12 +55,7 @@ export async function runSvc(args: readonly string[]): Promise<ExitCode> {
   }
 }
 
-/** The first error, where closing what was already open failed after it. */
-const firstOf = (thrown: unknown): unknown =>
-  thrown instanceof Error && 'suppressed' in thrown ? firstOf(thrown.suppressed) : thrown;
-
-function failureOf(error: unknown): CliFailure {
-  const thrown = firstOf(error);
+function failureOf(thrown: unknown): CliFailure {
   if (thrown instanceof CliFailure) return thrown;
   if (thrown instanceof CommanderError) return new CliFailure(EXIT.validation, thrown.message.replace(/^error: /, ''));
   const message = thrown instanceof Error ? thrown.message : String(thrown);

@@ -7,7 +7,13 @@ const SQLITE_BUSY = 5;
 
 const SQLITE_LOCKED = 6;
 
+const SQLITE_READONLY = 8;
+
 const SQLITE_IOERR = 10;
+
+const SQLITE_FULL = 13;
+
+const SQLITE_CANTOPEN = 14;
 
 const SQLITE_CONSTRAINT = 19;
 
@@ -82,6 +88,11 @@ function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
 }
+
+const OF_THE_DISK: readonly (number | undefined)[] = [SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN];
+
+/** Whether the disk refused a write, so that it may succeed later. */
+export const isDiskFault = (error: unknown): boolean => OF_THE_DISK.includes(resultCode(error));
 
 /** Free space that opening a database needs: SQLite's index of the log takes 32 KiB. */
 const LEAST_ROOM_BYTES = 65_536;

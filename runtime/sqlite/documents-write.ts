@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { CollectionSpec } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { giveBackSpace } from './database.ts';
+import { giveBackSpace, isDiskFault } from './database.ts';
 import { type SchemaStep, schemaOf, tableOf } from './documents-sql.ts';
 
 /** JSON text of a field, which keeps types apart. A missing field is null. */
@@ -146,8 +146,8 @@ export class DocumentWrites {
     try {
       return this.#changesOf(write);
     } catch (error) {
-      // A full disk or an I/O error ended the whole transaction: every write of the group failed.
-      if (!this.#database.isTransaction) throw error;
+      // A full or read-only disk and an I/O error end the transaction, or only the statement: every write of the group fails.
+      if (!this.#database.isTransaction || isDiskFault(error)) throw error;
       return toSvcError(error);
     }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -12,6 +12,7 @@ import { COMPILED } from '../support/child-program.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { smallFileSystem } from '../support/small-disk.ts';
 
 const skip = (redisMissing() ?? mongoMissing()) || false;
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
@@ -105,5 +106,15 @@ describe('a start without its stores', { skip, timeout: 600_000 }, () => {
     await mkdir(data);
     await chmod(data, 0o555);
     assert.match(await refused({ ...good, data }), /may not write there/);
+  });
+
+  test('a data directory whose file system became read-only is refused by name', async (context) => {
+    await using disk = await smallFileSystem();
+    if (disk === null) return context.diagnostic('this user may mount no file system');
+    const data = join(disk.directory, 'data');
+    await mkdir(data);
+    await writeFile(join(data, 'node-id'), 'node-1\n');
+    execFileSync('mount', ['-o', 'remount,ro', disk.directory]);
+    assert.match(await refused({ ...good, data }), /data directory \S+: the file system is read-only \(EROFS\)/);
   });
 });
