@@ -13,6 +13,8 @@ interface ScriptOptions {
   readonly file: string;
   /** Version of Node.js whose syntax is written, as `22.15`. */
   readonly node: string;
+  /** Packages in the script besides those that every start loads. */
+  readonly morePackages?: readonly string[];
 }
 
 /**
@@ -39,7 +41,7 @@ const START_PACKAGES: readonly string[] = [
  * `module`, `require`, the directory of the bundle and `import.meta.resolve`. Packages that not every start loads are loaded by
  * `require`.
  */
-export async function bundleScript({ entry, file, node }: ScriptOptions): Promise<void> {
+export async function bundleScript({ entry, file, node, morePackages = [] }: ScriptOptions): Promise<void> {
   const own = await textOf(node, {
     entryPoints: [entry],
     packages: 'external',
@@ -49,7 +51,8 @@ export async function bundleScript({ entry, file, node }: ScriptOptions): Promis
     plugins: [modules(false), ownImports],
   });
   const specifiers = [...own.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, specifier = '']) => specifier);
-  const taken = [...new Set(specifiers)].filter((specifier) => START_PACKAGES.includes(packageOf(specifier)));
+  const inScript = new Set([...START_PACKAGES, ...morePackages]);
+  const taken = [...new Set(specifiers)].filter((specifier) => inScript.has(packageOf(specifier)));
   const script = [
     `(function (module, require, __dirname, __resolve) {${PLACE_REQUIRES} ${placeOf('__dirname')} ${PLACE_OF_PACKAGE}`,
     'const __packages = { exports: {} };',
@@ -104,9 +107,11 @@ const packageOf = (specifier: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(spec
 const packages: Plugin = {
   name: 'packages',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^[^./]/ }, ({ path, resolveDir }) =>
-      isBuiltin(path) ? { path, external: true } : { path: createRequire(join(resolveDir, 'x.js')).resolve(path) },
-    );
+    onResolve({ filter: /^[^./]/ }, ({ path, resolveDir }) => {
+      const found = isBuiltin(path) ? null : resolved(path, resolveDir);
+      // What is not installed is optional for the package: it fails, or does without, when it requires it.
+      return found === null ? { path, external: true } : { path: found };
+    });
     onLoad({ filter: /\.c?js$/ }, ({ path }) => {
       const at = path.lastIndexOf(IN_PACKAGES) + IN_PACKAGES.length;
       const name = packageOf(path.slice(at));
@@ -116,6 +121,15 @@ const packages: Plugin = {
     });
   },
 };
+
+function resolved(specifier: string, from: string): string | null {
+  try {
+    return createRequire(join(from, 'x.js')).resolve(specifier);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'MODULE_NOT_FOUND') return null;
+    throw error;
+  }
+}
 
 /**
  * Resolves imports of our own files, as esbuild would. But then it does not know that they are ES modules, and an import of a

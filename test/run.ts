@@ -18,10 +18,10 @@ import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { inBatches } from './support/batches.ts';
 import { buildPrograms } from './support/built-programs.ts';
-import { SHORT_LIVED } from './support/child-program.ts';
 import { buildMongo } from './support/ferretdb.ts';
 import { collectTimes, type FileTime } from './support/file-times.ts';
 import { withFilesInMemory } from './support/files-in-memory.ts';
+import { COMPILED, SHORT_LIVED } from './support/program-options.ts';
 import {
   computingFiles,
   durationsFile,
@@ -95,7 +95,7 @@ function record(times: readonly FileTime[]): void {
 }
 
 // Without it half of the time in which a file loads the product goes to compiling it, and hundreds of files do.
-process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../.cache/compiled', import.meta.url));
+process.env.NODE_COMPILE_CACHE ??= COMPILED.NODE_COMPILE_CACHE;
 mkdirSync(dirname(ALL_TIMES), { recursive: true });
 const areBuilt = files.length - computingFiles(files).length >= BUILT_FROM_FILES;
 // A long run has its files on the disk.

@@ -8,8 +8,8 @@ import { z } from 'zod';
 import { removeTree } from '../../effects/volumes/tree.ts';
 import { LOCAL_TOKEN_FILE } from '../../security/local-token.ts';
 import { builtProgram } from '../support/built-programs.ts';
-import { COMPILED } from '../support/child-program.ts';
 import { writeNodeConfig, writeScriptedModel } from '../support/node-config.ts';
+import { COMPILED } from '../support/program-options.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const Held = z.object({ longestMs: z.number(), totalMs: z.number(), rssBytes: z.number() });

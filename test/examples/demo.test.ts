@@ -6,8 +6,8 @@ import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { COMPILED } from '../support/child-program.ts';
 import { ModelServer } from '../support/model-server.ts';
+import { COMPILED } from '../support/program-options.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -8,9 +8,9 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { builtProgram } from '../support/built-programs.ts';
-import { COMPILED } from '../support/child-program.ts';
 import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
+import { COMPILED } from '../support/program-options.ts';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 

@@ -11,7 +11,7 @@ import { startNode } from '../../main.ts';
 import { readFlags } from '../../read-settings.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { builtProgram } from '../support/built-programs.ts';
-import { COMPILED } from '../support/child-program.ts';
+import { COMPILED } from '../support/program-options.ts';
 import { sample, someOf } from '../support/size.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 import { ProductNode } from './product-node.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { builtProgram } from '../support/built-programs.ts';
-import { COMPILED } from '../support/child-program.ts';
+import { COMPILED } from '../support/program-options.ts';
 import { sandboxFor, skipWithout } from '../support/sandbox.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

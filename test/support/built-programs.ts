@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -12,32 +13,38 @@ import {
   statSync,
   symlinkSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { COMPILED, SHORT_LIVED } from './program-options.ts';
 import { projectFiles } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+const KEEP_COMPILED = join(import.meta.dirname, 'keep-compiled.ts');
 const PLACE = join(ROOT, '.cache', 'programs');
 /** Directory of the programs that this run has built; not set when a file is run alone. */
 const BUILT = 'SVC_TEST_PROGRAMS';
 const UNUSED_AFTER_MS = 86_400_000;
 
-/**
- * The programs that tests start most, and what these load by its path: the actors of a test's fleet. Those of a group
- * share files. Most starts are of main.ts, which alone is in half as many files.
- */
-const GROUPS = [
-  ['main.ts'],
-  [
-    'cli/svc.ts',
-    'test/chaos/workload.ts',
-    'test/faults/workload.ts',
-    'test/support/cluster/adapter.ts',
-    'test/support/cluster/fleet-node.ts',
-    'test/support/kill-node.ts',
-  ],
+/** The program that tests start most: a script with its compiled code. */
+const NODE = 'main.ts';
+/** Others that they start, and what these load by its path: the actors of a test's fleet. They share files. */
+const OTHERS = [
+  'cli/svc.ts',
+  'test/chaos/workload.ts',
+  'test/faults/workload.ts',
+  'test/support/cluster/adapter.ts',
+  'test/support/cluster/fleet-node.ts',
+  'test/support/kill-node.ts',
 ];
-const PROGRAMS = GROUPS.flat();
+const PROGRAMS = [NODE, ...OTHERS];
+/** What runs the script. */
+const NODE_PROGRAM = 'cli/start/node-program';
+/** Runs it as `svc start` of the package does, which starts the node since this file is main.js. */
+const LAUNCHER = `import { nodeProgram } from ${JSON.stringify(`./${NODE_PROGRAM}.js`)};\nawait nodeProgram();\n`;
+/** Packages of the stores of a fleet. */
+const STORE_PACKAGES = ['bullmq', 'ioredis', 'mongodb'];
 
 /** The program to start in place of a source file: what this run has built of it, else the file itself. */
 export function builtProgram(source: string): string {
@@ -50,8 +57,8 @@ const builtFile = (directory: string, name: string): string => join(directory, n
 
 /**
  * Builds the programs, each with the packages that it loads, for all processes of this run. A node has 1,600 modules: to
- * load them takes a second of processor time, and half of that when they are in few files. Tests of the start itself
- * start the sources.
+ * load them takes a second of processor time, less when they are in few files, and half as much when V8 has kept the code of the
+ * functions that run. Tests of the start itself start the sources.
  */
 export async function buildPrograms(): Promise<void> {
   const hash = createHash('sha256');
@@ -68,21 +75,29 @@ export async function buildPrograms(): Promise<void> {
 }
 
 async function build(directory: string): Promise<void> {
-  const [{ bundle, threadModules }, { copyData }] = await Promise.all([
+  const [{ bundle, threadModules }, { bundleScript }, { copyData }] = await Promise.all([
     import('../../cli/bundle.ts'),
+    import('../../cli/bundle-script.ts'),
     import('../../cli/package.ts'),
   ]);
   mkdirSync(PLACE, { recursive: true });
   const draft = mkdtempSync(join(PLACE, 'draft-'));
   // A test starts a node as another user.
   chmodSync(draft, 0o755);
-  const threads = threadModules();
-  for (const group of GROUPS)
-    await bundle({ entries: [...group, ...threads], into: draft, node: process.versions.node, packages: true });
+  const node = process.versions.node;
+  const entries = [...OTHERS, `${NODE_PROGRAM}.ts`, ...threadModules()];
+  await Promise.all([
+    bundle({ entries, into: draft, node, packages: true }),
+    bundleScript({ entry: NODE, file: join(draft, 'node-script.js'), node, morePackages: STORE_PACKAGES }),
+  ]);
+  writeFileSync(join(draft, 'main.js'), LAUNCHER);
   copyData(draft);
   cpSync(join(ROOT, 'package.json'), join(draft, 'package.json'));
   mkdirSync(join(draft, 'dashboard'));
   symlinkSync(join(ROOT, 'dashboard', 'dist'), join(draft, 'dashboard', 'dist'));
+  await promisify(execFile)(process.execPath, [...SHORT_LIVED, KEEP_COMPILED, draft], {
+    env: { ...process.env, ...COMPILED },
+  });
   // Another run may have been faster.
   if (existsSync(directory)) rmSync(draft, { recursive: true });
   else renameSync(draft, directory);
