@@ -278,7 +278,7 @@ function stopping(
     logger.info({ reason: await shutDown }, 'an operator stopped the node');
     await stop();
   };
-  stopOnCommand().catch((thrown: unknown) => warn('the node could not stop in order', thrown));
+  stopOnCommand().catch((thrown: unknown) => warn('the node could not be stopped cleanly', thrown));
   return { stop, stopped };
 }
 
@@ -296,12 +296,15 @@ export async function runNode(args: readonly string[]): Promise<void> {
   let named = logger;
   const end = (node: Node): void => {
     node.stop().catch((error: unknown) => {
-      logger.fatal({ error: faultFields(error) }, 'the node did not stop in order');
+      logger.fatal({ error: faultFields(error) }, 'the node did not stop cleanly');
       exit(1);
     });
   };
   const stop = (signal: NodeJS.Signals): void => {
-    named.info({ event: 'signal', signal }, isStopping ? 'the node ends at once' : 'the node stops in order');
+    named.info(
+      { event: 'signal', signal },
+      isStopping ? 'a second signal: the node ends at once' : 'the node stops: it hands its partitions over first',
+    );
     // A second signal ends the process at once.
     if (isStopping) process.exit(1);
     isStopping = true;

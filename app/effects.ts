@@ -240,7 +240,7 @@ function refusal(about: {
   /** Index of the first MCP server that needs the sandbox; -1: none. */
   readonly server: number;
 }) {
-  if (about.wanted === 'required') return 'it is required';
+  if (about.wanted === 'required') return 'a sandbox is required';
   if (about.allowed > 1) return `spec.runtime.host_commands.allow names ${about.allowed} tenants`;
   if (about.realms > 0 && about.allowed > 0)
     return 'authentication is on and spec.runtime.host_commands.allow names a tenant';

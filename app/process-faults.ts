@@ -36,7 +36,7 @@ export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }:
   const onFault = (fault: string, thrown: unknown): void => {
     lines += 1;
     if (lines <= MOST_LINES) {
-      const text = 'nothing handles this fault: the node hands its partitions over and ends';
+      const text = 'an error was not handled: the node hands its partitions over and ends';
       logger.fatal({ fault, error: faultFields(thrown) }, text);
     }
     if (faults.came) return;
@@ -45,7 +45,7 @@ export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }:
     setTimeout(() => exit(1), endWithinMs);
     const stopped = stop();
     const failed = (error: unknown): void => {
-      logger.fatal({ fault: 'stop', error: faultFields(error) }, 'the node did not stop in order');
+      logger.fatal({ fault: 'stop', error: faultFields(error) }, 'the node did not stop cleanly');
     };
     (stopped ?? Promise.resolve()).catch(failed).then(() => exit(1), failed);
   };

@@ -116,7 +116,7 @@ async function openSecrets(
   };
 }
 
-const NEEDED = 'required, the store has encrypted payloads: the same keys on every node';
+const NEEDED = 'required, because the store has encrypted payloads: give every node the same keys';
 
 const withoutKeys = async (): Promise<never> => {
   const why = 'spec.secrets.keys is not set: the secrets of this fleet are plain files of each node';

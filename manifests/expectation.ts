@@ -57,7 +57,7 @@ export const distinct =
     for (const [index, entry] of entries.entries()) {
       const earlier = first.get(entry[field]);
       if (earlier === undefined) first.set(entry[field], index);
-      else refuse(context, [index, field], `already that of ${list}[${earlier}]`);
+      else refuse(context, [index, field], `already used by ${list}[${earlier}]`);
     }
   };
 

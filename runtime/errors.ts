@@ -62,7 +62,7 @@ export const ERRORS = {
     'INVALID_ARGUMENT',
     'The input does not match its schema. The details name each field and what is expected there.',
   ),
-  unauthenticated: row('terminal', 401, 'UNAUTHENTICATED', 'A valid bearer token is needed.'),
+  unauthenticated: row('terminal', 401, 'UNAUTHENTICATED', 'No valid token: send Authorization: Bearer TOKEN.'),
   forbidden: row(
     'terminal',
     403,
@@ -94,7 +94,7 @@ export const ERRORS = {
     'FAILED_PRECONDITION',
     'The current state does not allow this action. Read the state first.',
   ),
-  read_only: row('terminal', 409, 'FAILED_PRECONDITION', 'This node shows a recorded run and changes nothing.'),
+  read_only: row('terminal', 409, 'FAILED_PRECONDITION', 'This node shows a recorded run. Call a node that runs work.'),
   payload_too_large: row(
     'terminal',
     413,
@@ -142,7 +142,7 @@ export const ERRORS = {
     'terminal',
     409,
     'RESOURCE_EXHAUSTED',
-    'The quota is reached. Delete one first, or ask an operator for a higher quota.',
+    'The quota is reached. Delete what you no longer need, or ask an operator for a higher quota.',
   ),
   no_capable_worker: row(
     'retry',
@@ -187,7 +187,7 @@ export const ERRORS = {
     'terminal',
     501,
     'UNIMPLEMENTED',
-    'This call is specified, but this version does not implement it.',
+    'This version does not implement the call. Use one that the API description lists.',
   ),
   lease_lost: row('retry', 503, 'ABORTED', 'The node no longer owns the partition of this actor. Repeat the call.'),
   unsupported_isolation: row(
@@ -305,7 +305,7 @@ export const ERRORS = {
     'INTERNAL',
     'The message failed repeatedly and was moved to the dead letters. Please report it.',
   ),
-  internal: row('bug', 500, 'INTERNAL', 'An internal error occurred.'),
+  internal: row('bug', 500, 'INTERNAL', 'An internal error occurred. The log of the node has the cause.'),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -307,7 +307,12 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
       // Effects that other nodes can take over are given back at once. Those that stay still commit their last results.
       const effectsEnded = runner
         .stop()
-        .catch((thrown: unknown) => warn('the effects did not stop in order', toSvcError(thrown)));
+        .catch((thrown: unknown) =>
+          warn(
+            'an effect could not be stopped; its claim expires, then another node takes it over',
+            toSvcError(thrown),
+          ),
+        );
       await dispatcher.stop(effectsEnded);
       await effectsEnded;
       await merge?.stop();

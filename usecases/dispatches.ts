@@ -70,7 +70,9 @@ async function awaitAnswer(
     try {
       await pause(pauseMs, undefined, signal === undefined ? {} : { signal });
     } catch (cause) {
-      throw new SvcError('cancelled', 'the caller stopped waiting; the same call again continues the loop', { cause });
+      throw new SvcError('cancelled', 'the caller stopped waiting; repeat the same call to continue the loop', {
+        cause,
+      });
     }
   }
 }

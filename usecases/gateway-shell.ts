@@ -11,7 +11,8 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * variable, argument or path can contain.
  */
 function quoted(field: string, value: string): string {
-  if (value.includes('\0')) throw new SvcError('invalid_argument', `${field}: holds a NUL character`, { field });
+  if (value.includes('\0'))
+    throw new SvcError('invalid_argument', `${field}: expected text without a NUL character`, { field });
   return `'${value.replaceAll("'", String.raw`'\''`)}'`;
 }
 
@@ -118,7 +119,7 @@ export function readShellRequest(bytes: Uint8Array): Record<string, unknown> {
     if (count === undefined || !COUNT.test(count)) throw malformed(`${part}_bytes`, 'expected a number of bytes');
     heads.delete(`${part}_bytes`);
     const end = at + Number(count);
-    if (end > body.length) throw malformed(part, `expected ${count} bytes, the request ends before`);
+    if (end > body.length) throw malformed(part, `expected ${count} bytes, but the request ends earlier`);
     message[part] = decode(part, body.subarray(at, end));
     at = end;
   }

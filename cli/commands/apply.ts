@@ -220,7 +220,9 @@ function planText(plan: readonly Step[]): string {
 
 async function confirm(changes: number): Promise<void> {
   if (!process.stdin.isTTY)
-    throw invalid(`--yes: expected where no one can be asked; ${counted(changes, 'manifest')} would be deployed`);
+    throw invalid(
+      `--yes: required without a terminal, where svc cannot ask; ${counted(changes, 'manifest')} would be deployed`,
+    );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await terminal.question(`Deploy ${counted(changes, 'manifest')}? [y/N] `);

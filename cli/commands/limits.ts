@@ -26,7 +26,7 @@ interface UsageOptions {
 function usage(group: Command): void {
   group
     .command('usage')
-    .description("show how much of your rate limits is used and when they reset; operators: of any user's")
+    .description('show how much of your rate limits is used and when they reset; operators may name any user')
     .option('--of <tenant>', 'tenant of the user')
     .option('--subject <subject>', "subject of the user's token")
     .option('--tier <tier>', 'tier of the user: free, pro, business or enterprise (default: free)')

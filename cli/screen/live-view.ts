@@ -162,7 +162,7 @@ export function workflowEventLine({ name, payload }: ExecutionEvent, paint: Pain
     case 'WorkflowTemplateFailed':
       return paint.yellow(`${state}: ${field('what')} not rendered: ${field('error')}`);
     case 'WorkflowStepRepeated':
-      return paint.yellow(`${state}: begun again: it is unknown whether it acted`);
+      return paint.yellow(`${state}: started again; it is unknown whether the earlier attempt acted`);
     case 'ContainerRunStarted':
       return `${state}: container of ${field('image')} started`;
     case 'ContainerRunCompleted':

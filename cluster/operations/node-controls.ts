@@ -17,7 +17,7 @@ export interface NodeControls {
   readonly isolation: Isolation;
   /** Hands all partitions over and takes no new work until the process ends. */
   drain(): Promise<void>;
-  /** Stops the process in order. */
+  /** Stops the process cleanly. */
   shutDown(reason: string): void;
   /** Null restores the node's setting. */
   setTags(tags: readonly string[] | null): Promise<void>;
@@ -78,7 +78,7 @@ export function readiness(
   controls: Pick<NodeControls, 'draining'>,
   stores: Pick<OpenStores, 'refusal'>,
 ): { readonly ready: true } | { readonly ready: false; readonly why: string } {
-  if (controls.draining) return { ready: false, why: 'the node drains' };
+  if (controls.draining) return { ready: false, why: 'the node drains and takes no new work' };
   const unread = runtime.unread();
   if (unread.length > 0) return { ready: false, why: `messages wait unread in ${counted(unread.length, 'partition')}` };
   const refusal = stores.refusal();

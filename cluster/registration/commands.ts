@@ -5,7 +5,7 @@ import type { RegistrationLog } from './managed-config.ts';
 interface CommandActions {
   /** Hands all partitions over and takes no new work. */
   readonly onDrain: () => void | Promise<void>;
-  /** Stops the process in order. */
+  /** Stops the process cleanly. */
   readonly onShutdown: (reason: string) => void | Promise<void>;
   readonly log: RegistrationLog;
 }

@@ -155,7 +155,8 @@ class RegistrationLoop {
     this.#phase = PHASES[step.again];
     // The same error again is not logged again.
     if (this.#problem !== error.message) {
-      if (step.again === 'slowly') log.error(lineOf(error), 'the controllers refuse this node; an operator must help');
+      if (step.again === 'slowly')
+        log.error(lineOf(error), 'the controllers refuse this node: an operator must correct what the error names');
       else log.warn(lineOf(error), 'the node is not registered; it tries again');
     }
     this.#problem = error.message;

@@ -52,7 +52,10 @@ const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
 /** Why this browser cannot check a chain; null where it can. */
 export const uncheckable = (): ChainCheck | null =>
   globalThis.crypto?.subtle === undefined
-    ? { isWhole: false, text: 'not checked: browsers check only on pages of https or of this machine' }
+    ? {
+        isWhole: false,
+        text: 'not checked: a browser checks signatures only on a page that it loaded by https or from this machine',
+      }
     : null;
 
 /** The first record that was changed, or does not follow the previous one, as a sentence; null when all links hold. */

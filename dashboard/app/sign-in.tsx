@@ -19,7 +19,7 @@ export function SignIn() {
         <TokenForm />
       ) : (
         <>
-          <p>This node lets people in through {new URL(oidc.issuer).host}.</p>
+          <p>Users sign in to this node through {new URL(oidc.issuer).host}.</p>
           <button
             type="button"
             className="primary"

@@ -58,7 +58,9 @@ export function AuditPage() {
       </div>
       <ReadState of={read} what="the audit" />
       {read.data !== undefined && entries.length === 0 && (
-        <Empty title="No entry fits.">Each operation that changes something, and each denial, is an entry.</Empty>
+        <Empty title="No entry fits these filters.">
+          Each operation that changes something, and each denial, is an entry.
+        </Empty>
       )}
       {entries.length > 0 && (
         <PlainTable
@@ -70,7 +72,7 @@ export function AuditPage() {
             ['Operation', ({ operation: of, count: times }) => `${plainLine(of)}${times > 1 ? ` ×${times}` : ''}`],
             ['Outcome', ({ outcome: how }) => <Status status={how === 'ok' ? 'done' : how} label={how} />],
             ['Who', ({ subject: who, caller }) => plainLine(who ?? caller ?? '')],
-            ['Of what', ({ target }) => plainLine(target ?? '')],
+            ['Target', ({ target }) => plainLine(target ?? '')],
             ['Error or reason', ({ error, reason }) => plainLine(error ?? reason ?? '')],
             ['Node', ({ node }) => <Id id={node} />],
           ]}

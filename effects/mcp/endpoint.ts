@@ -95,7 +95,7 @@ function withTrace(init: RequestInit): RequestInit {
   return { ...init, headers };
 }
 
-const BROKE_OFF = 'its answer broke off';
+const BROKE_OFF = 'its answer ended before it was complete';
 
 const isStream = (response: Response): boolean =>
   response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true;

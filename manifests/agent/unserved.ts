@@ -105,7 +105,7 @@ function ignored({ schedule, delivery, advanced, volumes, runtime, security }: A
     {
       path: ['spec', 'schedule'],
       isSet: schedule !== undefined && schedule.type !== 'manual',
-      message: 'schedules are not served by this version: nothing starts this agent by itself',
+      message: 'schedules are not served by this version: no schedule starts this agent',
       cure: 'Start it from a scheduler of your own, by `svc run`, REST or a stimulus.',
     },
     {

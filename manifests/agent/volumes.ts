@@ -94,7 +94,7 @@ export function volumeFaults(volumes: readonly AgentVolume[], maxSizeLimitMb = I
 }
 
 const unserved = (type: string): string =>
-  `a volume of type ${type} is not served by this version: every start would be refused; leave the type out for a volume of the node`;
+  `a volume of type ${type} is not served by this version: every start would be refused; omit the type for a volume of the node`;
 
 function sourceFault(text: string): string | null {
   if (text.includes('{{')) {

@@ -65,7 +65,7 @@ export function sequenceFaults(records: readonly unknown[], start: ChainEnd = em
 
 function ownFault(link: Linked): AuditFault | null {
   if (hashOf(link) === link.hash) return null;
-  return { sequence: link.sequence, kind: 'changed', message: 'its content does not have the hash it names' };
+  return { sequence: link.sequence, kind: 'changed', message: 'its content does not match its hash' };
 }
 
 /** Null for a value without a canonical form, such as one nested too deep. */
@@ -85,7 +85,7 @@ function placeFault(
   all: ReadonlySet<number>,
 ): AuditFault | null {
   const expected = before.sequence + 1;
-  if (seen.has(sequence)) return { sequence, kind: 'inserted', message: `record ${sequence} is here twice` };
+  if (seen.has(sequence)) return { sequence, kind: 'inserted', message: `record ${sequence} occurs twice` };
   if (sequence === expected) return null;
   if (sequence < expected) return { sequence, kind: 'reordered', message: `it comes after record ${expected - 1}` };
   if (all.has(expected)) return { sequence, kind: 'reordered', message: `it comes before record ${expected}` };

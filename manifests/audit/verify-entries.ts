@@ -124,9 +124,15 @@ function statementFaults(
       const said = `node ${by} stated record ${end.sequence} at ${signed_at}`;
       const known = hashes.get(end.sequence);
       if (end.sequence > last)
-        faults.set('truncated', fault(end.sequence, 'truncated', `${said}, but the last record here is ${last}`));
+        faults.set(
+          'truncated',
+          fault(end.sequence, 'truncated', `${said}, but the last record in this export is ${last}`),
+        );
       else if (known !== end.hash)
-        faults.set(`two ${end.sequence}`, fault(end.sequence, 'two_histories', `${said}, and it is not the one here`));
+        faults.set(
+          `two ${end.sequence}`,
+          fault(end.sequence, 'two_histories', `${said}, and this export has another one`),
+        );
     }
   }
   return [...faults.values()].map((one) => of(node, one));
@@ -173,7 +179,7 @@ function missingChains(chains: readonly LooseChain[], statements: readonly State
 function doubled(chains: readonly LooseChain[]): EntryFault[] {
   const names = chains.map(({ node }) => node);
   return [...new Set(names.filter((node, index) => names.indexOf(node) !== index))].map((node) =>
-    of(node, fault(null, 'inserted', 'the chain is here twice')),
+    of(node, fault(null, 'inserted', 'the chain occurs twice')),
   );
 }
 

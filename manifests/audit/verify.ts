@@ -96,7 +96,7 @@ function headFaults(head: AuditHead, records: readonly AuditRecord[], sessionId:
       fault(
         head.sequence,
         'truncated',
-        `the signed head is record ${head.sequence}, but the last record here is ${last}`,
+        `the signed head is record ${head.sequence}, but the last record in this export is ${last}`,
       ),
     ];
   if (last > head.sequence)

@@ -68,7 +68,7 @@ export function checkProvider(
   }
   const aliases = models.map((model) => model.alias);
   const twice = aliases.find((alias, index) => aliases.indexOf(alias) !== index);
-  if (twice !== undefined) refuse(check, ['models'], `the alias "${twice}" is there twice`);
+  if (twice !== undefined) refuse(check, ['models'], `the alias "${twice}" occurs twice`);
 }
 
 export const ProviderConfig = z

@@ -70,7 +70,8 @@ const McpServer = z
     if ((server.executable === undefined) === (server.url === undefined)) {
       wrong('executable', 'expected either executable or url');
     } else if (server.url === undefined) {
-      if (Object.keys(server.headers).length > 0) wrong('headers', 'only a server with a url has headers');
+      if (Object.keys(server.headers).length > 0)
+        wrong('headers', 'only a server with a url takes headers: use environment or credentials');
       for (const field of ['credentials', 'environment'] as const) {
         const bad = Object.keys(server[field]).find((key) => !environmentNames.test(key));
         if (bad !== undefined) wrong(field, `${bad}: expected the name of an environment variable`);
@@ -78,12 +79,13 @@ const McpServer = z
     } else {
       for (const field of ['sandbox', 'network', 'paths'] as const) {
         if (server[field] !== 'auto' && server[field] !== 'none' && server[field].length > 0)
-          wrong(field, 'only a server with an executable runs on this host');
+          wrong(field, 'only a server with an executable runs on this host: remove the field');
       }
-      if (server.args.length > 0) wrong('args', 'only a server with an executable has arguments');
-      if (Object.keys(server.environment).length > 0) wrong('environment', 'only a program has an environment');
+      if (server.args.length > 0) wrong('args', 'only a server with an executable takes arguments');
+      if (Object.keys(server.environment).length > 0)
+        wrong('environment', 'only a server with an executable takes environment variables');
       if (Object.keys(server.credentials).some((key) => key !== 'bearer')) {
-        wrong('credentials', 'a server with a url knows bearer only; others belong into headers');
+        wrong('credentials', 'a server with a url takes only bearer here: put other credentials into headers');
       }
       const bad = Object.keys(server.headers).find((key) => !headerNames.test(key));
       if (bad !== undefined) wrong('headers', `${bad}: expected the name of a header`);

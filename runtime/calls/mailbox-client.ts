@@ -279,7 +279,8 @@ export class MailboxClient implements ActorClient {
       return outcome;
     });
     if (taken.kind !== 'late') return taken;
-    const text = 'the store was unavailable for so long that it may have accepted the message and forgotten its id';
+    const text =
+      'the store was unavailable for too long to tell whether it accepted the message: read the state before you repeat the call';
     throw new SvcError('unavailable', text, { store: 'actors' });
   }
 

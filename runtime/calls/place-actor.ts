@@ -53,7 +53,7 @@ async function knowPool({ store, registry, tagPoolPartitions, placement }: Placi
   const pools = await store.pools();
   const known = pools.some((layout) => layout.pool === pool);
   if (!known && pools.length >= MOST_POOLS) {
-    const text = `the fleet has ${MOST_POOLS} pools, which is the maximum: use a set of tags that has a pool`;
+    const text = `the fleet has ${MOST_POOLS} pools, the maximum: use the tags of an existing pool`;
     throw new SvcError('failed_precondition', text, { field: 'target_tags' });
   }
   registry.learn({ pool, partitions: await store.definePool(pool, tagPoolPartitions) });

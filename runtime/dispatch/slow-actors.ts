@@ -188,7 +188,9 @@ export class SlowActors {
   /** Handles messages, and reports a store that never answers. */
   #handle(messages: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
     const { clock, handle } = this.#parts;
-    const cancel = clock.after(WARN_EVERY_MS, () => this.#warn(new SvcError('unavailable', 'no answer for 10 s')));
+    const cancel = clock.after(WARN_EVERY_MS, () =>
+      this.#warn(new SvcError('unavailable', 'the store has not answered for 10 s')),
+    );
     return handle(messages).finally(cancel);
   }
 

@@ -102,7 +102,7 @@ export class StateBlobGc {
     if (this.#overflowed > 0) {
       warn(
         `${counted(this.#overflowed, 'replaced state stays', 'replaced states stay')} stored and will not be deleted`,
-        new Error('too many waited to be deleted'),
+        new Error('the queue of deletions was full'),
       );
       this.#overflowed = 0;
     }

@@ -29,7 +29,8 @@ export function partsOf(ref: string): { readonly digest: string; readonly owner:
 }
 
 /** The same error for references that are unknown, malformed or of another tenant. */
-export const unknownBlob = (): SvcError => new SvcError('not_found', 'no such stored payload in this tenant');
+export const unknownBlob = (): SvcError =>
+  new SvcError('not_found', 'this tenant has no stored payload with this reference');
 
 /** Throws `not_found` for text that cannot be a reference. */
 export function checkReference(tenant: string, ref: string): void {

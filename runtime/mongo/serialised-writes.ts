@@ -145,7 +145,8 @@ export class RowLocks {
     try {
       return await work(() => {
         if (held() < WRITE_WITHIN_MS) return;
-        const text = 'the document store is too slow for a write that others wait for';
+        const text =
+          'the document store is too slow: the lock of this document was held too long, so nothing was written';
         throw new SvcError('unavailable', text, { store: 'documents' });
       });
     } finally {
@@ -203,7 +204,7 @@ export class RowLocks {
 }
 
 const tooMany = (): SvcError =>
-  new SvcError('unavailable', 'the document is being written by too many others', {
+  new SvcError('unavailable', 'too many calls write this document at the same time; repeat the call', {
     retryAfterMs: 1_000,
     store: 'documents',
   });

@@ -130,7 +130,7 @@ export class ActorProjection {
     await allDone(
       stretch.map(async (touched) => {
         const { server } = touched;
-        const failure = `projection of ${server.lease.log} waits`;
+        const failure = `the projection of ${server.lease.log} failed and is tried again`;
         if (!(await this.#alone(failure, () => this.#look(touched, writes)))) failed.add(server);
       }),
     );

@@ -104,7 +104,7 @@ export class Outbox {
       for (const { seq, body } of owed) args.push(seq, body);
     });
     if (integer(reply) >= 0) return;
-    const text = `Redis is not in the state in which it granted ${source}: what that owes is sent once it is taken again.`;
+    const text = `Redis restarted or failed over after it granted ${source}: its outbox is sent when a node has acquired it again.`;
     throw new SvcError('unavailable', text, { store: 'actors' });
   }
 

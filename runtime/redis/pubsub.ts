@@ -108,7 +108,9 @@ export class PubSub {
     if (this.#probing || this.#connection.status !== 'ready') return;
     this.#probing = true;
     const late = setTimeout(() => {
-      this.#warn(`subscriptions: no answer within ${ANSWER_WITHIN_MS} ms, the connection is renewed`);
+      this.#warn(
+        `Redis did not answer on the connection of subscriptions within ${ANSWER_WITHIN_MS} ms; the connection is renewed`,
+      );
       // After a deliberate disconnect the Cluster client does not restore its channels.
       this.#connection.once('ready', () => this.#resubscribe());
       this.#connection.disconnect(true);
@@ -290,7 +292,7 @@ class PlainChannels {
     if (channels.length === 0) return;
     this.#connection
       .unsubscribe(...channels)
-      .catch((thrown: unknown) => this.#warn(`channels could not be left: ${String(thrown)}`));
+      .catch((thrown: unknown) => this.#warn(`could not unsubscribe from channels: ${String(thrown)}`));
   }
 }
 

@@ -85,7 +85,7 @@ export class Batch {
 
   #refuseUnknown(message: Message): Pick<TurnRow, 'outcome' | 'error'> {
     this.writes.countHandled(message);
-    this.writes.answer(message, failure(new SvcError('not_found', 'no such actor kind')));
+    this.writes.answer(message, failure(new SvcError('not_found', 'this node has no such actor kind')));
     return { outcome: 'refused', error: 'unknown actor kind' };
   }
 

@@ -135,7 +135,8 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   }
 
   after(name: string, delayMs: number, type: string, payload: unknown): void {
-    if (!Number.isFinite(delayMs)) throw new Error(`the delay of timer ${name} is ${delayMs}`);
+    if (!Number.isFinite(delayMs))
+      throw new Error(`the delay of timer ${name}: expected a number of milliseconds, got ${delayMs}`);
     const message = this.#compose(this.self, 'timer', type, plainJson(payload ?? {}), {});
     this.decision.timersSet.push({ name, afterMs: Math.max(0, delayMs), message: { ...message, timer: name } });
   }

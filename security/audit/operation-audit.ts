@@ -87,14 +87,15 @@ export class ChainedAudit implements OperationAudit {
 
   async begin(call: AuditedCall): Promise<AuditedOperation> {
     if (!this.#parts.failClosed) return { end: async (end) => this.#recordEnd(call, end) };
-    if (this.#parts.sinkTakes?.() === false) throw notWritten('Nothing was done: the sink of the audit is behind.');
+    if (this.#parts.sinkTakes?.() === false)
+      throw notWritten('Nothing was done: the audit sink does not take entries fast enough.');
     const tenant = tenantOf(call);
     const entry = entryOf(call, { outcome: 'begun', error: null, reason: null }, null);
     const begun = await this.#durable(tenant, entry, 'Nothing was done');
     return {
       end: async (end) => {
         const ended = entryOf(call, { error: null, reason: null, ...end }, begun);
-        await this.#durable(tenant, ended, 'The operation ran and its end is not recorded');
+        await this.#durable(tenant, ended, 'The operation ran, but its end is not recorded');
       },
     };
   }
@@ -136,9 +137,9 @@ export class ChainedAudit implements OperationAudit {
 
   /** Resolves with the sequence. Throws `unavailable`. */
   async #durable(tenant: string, entry: OperationEntry, otherwise: string): Promise<number> {
-    if (this.#pending >= MOST_PENDING) throw notWritten(`${otherwise}: too many entries of the audit wait.`);
+    if (this.#pending >= MOST_PENDING) throw notWritten(`${otherwise}: too many audit entries wait to be written.`);
     const sequence = await this.#within(this.#append(tenant, entry), WAIT_MS);
-    if (sequence === null) throw notWritten(`${otherwise}: the entry of the audit was not written in time.`);
+    if (sequence === null) throw notWritten(`${otherwise}: the audit entry was not written in time.`);
     return sequence;
   }
 

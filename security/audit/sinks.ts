@@ -101,7 +101,7 @@ export class HttpSink implements AuditSink {
       signal: AbortSignal.timeout(timeout_ms),
     });
     await body.dump();
-    if (statusCode < 200 || statusCode > 299) throw new Error(`the sink of the audit answered ${statusCode}`);
+    if (statusCode < 200 || statusCode > 299) throw new Error(`the audit sink answered with HTTP status ${statusCode}`);
   }
 
   close(): Promise<void> {

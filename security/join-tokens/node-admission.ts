@@ -79,13 +79,15 @@ class DocumentsNodeAdmission implements NodeAdmission {
       throw await this.#refused(
         who,
         'join_token_tags',
-        `tags ${wrong.join(', ')}: the join token is for ${has}`,
+        `tags ${wrong.join(', ')}: the join token allows ${has}`,
         token,
       );
     }
     if (isAllowedAt(token.addresses, hostOf(offered.grpcAddress), offered.from)) return;
     const expected =
-      token.addresses.length === 0 ? `where the node calls from (${offered.from})` : 'one of the join token';
+      token.addresses.length === 0
+        ? `where the node calls from (${offered.from})`
+        : 'an address that the join token allows';
     const text = `svc-node-grpc-address ${offered.grpcAddress}: expected ${expected}`;
     throw await this.#refused(who, 'join_token_addresses', text, token);
   }
@@ -176,7 +178,13 @@ class DocumentsNodeAdmission implements NodeAdmission {
         return { ...known, used_by: [...known.used_by, { node_id: node.nodeId, key, from: node.from, at }] };
       return null;
     });
-    if (death !== null) throw await this.#refused(node, `join_token_${death}`, 'the join token is used up', token);
+    if (death !== null)
+      throw await this.#refused(
+        node,
+        `join_token_${death}`,
+        'the join token was used by as many nodes as it allows',
+        token,
+      );
   }
 
   async #keep(node: JoinedNode): Promise<void> {

@@ -30,7 +30,7 @@ export function createProofGuard(parts: ProofGuardParts): NodeProofs {
 
     async check(node, call, proof) {
       if (proof === undefined) {
-        if (required) throw refused('proof_required', 'this node requires a proof');
+        if (required) throw refused('proof_required', 'this node requires a proof with each call');
         if (!(await pins.isPinned(node.nodeId))) return;
         throw refused('proof_required', 'this node id has sent proofs before, but this call has none');
       }
@@ -44,7 +44,7 @@ export function createProofGuard(parts: ProofGuardParts): NodeProofs {
       if (Math.abs(behindMs) > WINDOW_MS) {
         throw refused(
           'proof_time',
-          `the time of the proof: expected at most ${WINDOW_MS / 1_000} s from the time here`,
+          `the time of the proof is wrong: expected at most ${WINDOW_MS / 1_000} s from the clock of this node`,
         );
       }
       if (!(await pins.pin(node))) throw refused('proof_key', 'another key is pinned to this node id');

@@ -216,7 +216,7 @@ function checkByContract(given: Arguments, { input }: ToolContract): CheckedArgu
   const path = (issue?.path ?? []).map(String);
   const [field = 'arguments'] = path;
   const isMissing = path.length === 1 && (given[field] ?? null) === null;
-  const expected = issue?.message ?? 'expected another value';
+  const expected = issue?.message ?? 'does not fit the input schema of the tool';
   return refused(`${named(path.join('.') || field)}: ${isMissing ? `missing, ${expected}` : expected}`, named(field));
 }
 
@@ -230,7 +230,10 @@ function checkBySchema(given: Arguments, { input_schema }: ToolOffer): CheckedAr
     if ('endless' in fit) return refused(`arguments: cannot be checked, ${fit.endless}`, 'arguments');
     const [misfit] = fit.misfits;
     const field = named(misfit?.path.split('/')[1] ?? 'arguments');
-    return refused(`${named(misfit?.path.slice(1) || 'arguments')}: ${misfit?.message ?? 'is wrong'}`, field);
+    return refused(
+      `${named(misfit?.path.slice(1) || 'arguments')}: ${misfit?.message ?? 'does not fit the input schema of the tool'}`,
+      field,
+    );
   } catch (error) {
     // The schema comes from the server. A schema that does not compile allows no call.
     if (error instanceof Error) return refused('arguments: cannot be checked, the schema of the tool is broken');

@@ -40,7 +40,7 @@ const MESSAGES: Readonly<Record<Refusal, string>> = {
   token_invalid: INVALID_AGENT_TOKEN,
   token_expired: EXPIRED_AGENT_TOKEN,
   signature_invalid: INVALID_AGENT_TOKEN,
-  timestamp_stale: 'The timestamp is more than 30 s away from the time here.',
+  timestamp_stale: 'The timestamp differs from the clock of this node by more than 30 s.',
 };
 
 interface SealEnvelopesParts {

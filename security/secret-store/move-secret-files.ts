@@ -84,7 +84,7 @@ async function moveOne(parts: MoveParts, tenant: string, files: SecretFiles, vie
   });
   if (written === null && (await secrets.read(ring, tenant, path, undefined)) !== current) {
     const name = tenant === SYSTEM_TENANT ? path : `${path} of tenant ${tenant}`;
-    const cure = 'delete the file in the folder secrets of the data directory, or give one of both another path';
+    const cure = 'delete the file in the folder secrets of the data directory, or move one of the two to another path';
     throw new SvcError(
       'failed_precondition',
       `secret ${name} has one value on this node and another in the store: ${cure}`,

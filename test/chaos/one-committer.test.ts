@@ -24,7 +24,10 @@ test('a commit under an old lease after one under a newer lease is found', () =>
     { node: 'node-0', spans: [span(1, 0, 25)] },
     { node: 'node-1', spans: [span(2, 10, 29)] },
   ];
-  assert.match(committersOf(seen).join(), /node-0 epoch 1, node-1 epoch 2: the earlier committed 15 ms into the later/);
+  assert.match(
+    committersOf(seen).join(),
+    /node-0 epoch 1, node-1 epoch 2: the earlier lease committed 15 ms after the first commit of the later/,
+  );
 });
 
 test('one epoch at two nodes is found', () => {
@@ -32,5 +35,5 @@ test('one epoch at two nodes is found', () => {
     { node: 'node-0', spans: [span(4, 0, 5)] },
     { node: 'node-1', spans: [span(4, 10, 29)] },
   ];
-  assert.match(committersOf(seen).join(), /one epoch, two committers/);
+  assert.match(committersOf(seen).join(), /two nodes committed under one epoch/);
 });

@@ -18,9 +18,9 @@ export function committersOf(seen: readonly Pick<LocalFigures, 'node' | 'spans'>
       if (earlier === undefined) return [];
       const same = earlier.log === later.log && earlier.epoch === later.epoch;
       const who = `${later.partition}: ${earlier.node} epoch ${earlier.epoch}, ${later.node} epoch ${later.epoch}`;
-      if (same && earlier.node !== later.node) return [`${who}: one epoch, two committers`];
+      if (same && earlier.node !== later.node) return [`${who}: two nodes committed under one epoch`];
       return earlier.to > later.from
-        ? [`${who}: the earlier committed ${earlier.to - later.from} ms into the later`]
+        ? [`${who}: the earlier lease committed ${earlier.to - later.from} ms after the first commit of the later`]
         : [];
     });
   });

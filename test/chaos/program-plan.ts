@@ -81,5 +81,5 @@ export function differenceOf(expected: Expected, state: ProgramState | null): st
   const seen = JSON.stringify({ total, best, ended });
   const due = JSON.stringify({ total: expected.total, best: expected.best, ended: expected.ended });
   if (seen === due && Object.keys(running).length === 0) return null;
-  return `is ${seen}, must be ${due}, still runs ${JSON.stringify(Object.entries(running).map(([id, { commands, at }]) => [id, at - 1, commands[at - 1]]))}`;
+  return `is ${seen}, expected ${due}, still runs ${JSON.stringify(Object.entries(running).map(([id, { commands, at }]) => [id, at - 1, commands[at - 1]]))}`;
 }

@@ -40,7 +40,7 @@ export const steps = defineActor({
       return { plan, done: 0, status: 'running' };
     },
     Stepped(state, { outcome, attempt }, turn) {
-      if (state.plan === null || state.status !== 'running') throw new Error('a result behind the end of its run');
+      if (state.plan === null || state.status !== 'running') throw new Error('a result came after the end of its run');
       const end = (status: 'ended' | 'in_doubt' | 'failed', done: number): State => {
         turn.emit('run_ended', { status });
         return { ...state, done, status };

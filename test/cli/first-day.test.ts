@@ -100,7 +100,10 @@ describe('the first day at the command line', () => {
     const refused = await setup.svc(['apply', ...of]);
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /^\+ agent two 1\.0\.0: create\n= workflow greet 1\.0\.0: unchanged$/m);
-    assert.match(refused.stderr, /--yes: expected where no one can be asked; 1 manifest would be deployed/);
+    assert.match(
+      refused.stderr,
+      /--yes: required without a terminal, where svc cannot ask; 1 manifest would be deployed/,
+    );
     const differs = await setup.svc(['diff', ...of]);
     assert.equal(differs.code, 4);
     assert.match(differs.stdout, /\+\+\+ .*two\.yaml\n[\s\S]*\+spec: \{ task: \{ instruction: Say two\. \} \}/);

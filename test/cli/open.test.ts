@@ -290,7 +290,10 @@ describe('svc open', () => {
   });
 
   it('refuses every operation that is not a read, with one error', async () => {
-    const refusal = { error: 'read_only', message: 'This node shows a recorded run and changes nothing.' };
+    const refusal = {
+      error: 'read_only',
+      message: 'This node shows a recorded run. Call a node that runs work.',
+    };
     const call = async (method: string, path: string): Promise<unknown> => {
       const response = await fetch(`${ended.node.url}${path}`, { method });
       return { status: response.status, body: await response.json() };

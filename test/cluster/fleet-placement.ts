@@ -173,12 +173,12 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       const deafen = store.onSignal('self', (word) => {
         back ||= word === 'marker';
       });
-      await waitUntil('a later word', async () => {
+      await waitUntil('a later signal', async () => {
         await store.signal('self', 'marker');
         return back && rung > 0;
       });
       deafen();
-      assert.ok(rung <= 2, `${rung} rings for two changes: its own words must not ring again`);
+      assert.ok(rung <= 2, `${rung} signals for two changes: a node must not react to its own`);
     });
 
     fleetTest('joins, leaves and partitions given back are heard by the others', async () => {
@@ -208,13 +208,13 @@ export function fleetPlacementContract(name: string, open: () => Promise<FleetSt
       const [store, other] = fleetStores.stores;
       const deafen = store.onSignal('deaf', (word) => heard.push(word));
       // The signal that a node of an earlier test has left may arrive late.
-      await waitUntil('what was said before arrived', async () => {
+      await waitUntil('the earlier signals to arrive', async () => {
         await other.signal('deaf', 'first');
         return heard.includes('first');
       });
       rung = 0;
       const words = ['no json', '{}', '{"fleet":"exploded","by":"x"}', '{"fleet":"joined"}', 'null'];
-      await waitUntil('all words arrived', async () => {
+      await waitUntil('all signals to arrive', async () => {
         for (const word of words) await other.signal('deaf', word);
         return words.every((word) => heard.includes(word));
       });

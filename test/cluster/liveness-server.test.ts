@@ -73,7 +73,7 @@ test('bytes of a client are ignored, and a client that sends too many is disconn
   const talker = call(server);
   await once(talker.socket, 'connect');
   talker.socket.write(Buffer.alloc(100_000));
-  await waitUntil('the talker is cut', () => talker.ended());
+  await waitUntil('the connection that sends data to be closed', () => talker.ended());
   assert.equal(brief.ended(), false);
 });
 
@@ -82,7 +82,9 @@ async function callMany(count: number, one: (at: number) => Caller): Promise<Cal
   const callers: Caller[] = [];
   while (callers.length < count) {
     const some = Array.from({ length: Math.min(200, count - callers.length) }, (_none, at) => one(callers.length + at));
-    await waitUntil('all are answered or turned away', () => some.every((each) => each.heard() !== '' || each.ended()));
+    await waitUntil('each connection to be answered or closed', () =>
+      some.every((each) => each.heard() !== '' || each.ended()),
+    );
     callers.push(...some);
   }
   return callers;
@@ -107,10 +109,10 @@ test('unknown clients of one address cannot block peers: many, excess, half-open
   t.after(() => clearInterval(dripping));
   for (const { socket } of over ?? []) socket.write(Buffer.alloc(65_536));
   for (const { socket } of half ?? []) socket.write(Buffer.alloc(200));
-  await waitUntil('those that say too much are cut', () => over?.every((one) => one.ended()) === true);
+  await waitUntil('connections that send too much to be closed', () => over?.every((one) => one.ended()) === true);
   const many = await callMany(1_100, stranger);
   assert.ok(many.filter((one) => !one.ended()).length <= 250);
-  await waitUntil('the slow ones are cut as well', () => slow?.every((one) => one.ended()) === true);
+  await waitUntil('slow connections to be closed', () => slow?.every((one) => one.ended()) === true);
   for (let later = 0; later < 20; later += 1) {
     const next = call(server);
     await waitUntil('the hello of a later peer', () => next.heard() !== '');

@@ -65,7 +65,11 @@ test('work is placed by the tags that only some nodes have; an exclusive node se
   );
   const needs = ['model:default', 'model:smart', 'model:unknown'];
   assert.deepEqual(fleet.scarceIn('default', needs), ['model:smart']);
-  assert.deepEqual(fleet.without('b').scarceIn('default', needs), [], 'all that say so have it');
+  assert.deepEqual(
+    fleet.without('b').scarceIn('default', needs),
+    [],
+    'every node that announces the capability has it',
+  );
   const ownersOf = (pool: string): string[] => {
     const layout = pools.find((one) => one.pool === pool);
     return layout === undefined ? [] : [...new Set(fleet.holdersOf(layout))].sort();

@@ -63,7 +63,9 @@ describe('commands of heartbeats', () => {
     await waitUntil('DRAINING', () => fleet.beats.at(-1)?.beat.status === NodePeerStatus.DRAINING);
     await beatsMore(fleet, 3);
     give();
-    await waitUntil('the failure', () => setup.said('error', /command of a controller failed.*no node takes/));
+    await waitUntil('the failed command in the log', () =>
+      setup.said('error', /command of a controller failed.*no node takes/),
+    );
   });
 
   test('shutdown brings its reason, once, and may stop the registration itself', async () => {
@@ -77,7 +79,7 @@ describe('commands of heartbeats', () => {
       },
     });
     fleet.queued.push(SHUTDOWN, SHUTDOWN);
-    await waitUntil('stopped', () => setup.registration.state().phase === 'stopped');
+    await waitUntil('the registration to stop', () => setup.registration.state().phase === 'stopped');
     assert.deepEqual(reasons, ['maintenance']);
     assert.equal(fleet.deregistered.length, 1);
   });
@@ -102,10 +104,10 @@ describe('configuration of the controllers', () => {
     fleet.setConfig('one: 1\n');
     const { address } = await controllerOf(fleet);
     await using setup = new RegisteredNode([address]);
-    await waitUntil('the first', () => setup.configs.length === 1);
+    await waitUntil('the first configuration', () => setup.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));
-    await waitUntil('the second', () => setup.configs.length === 2);
+    await waitUntil('the second configuration', () => setup.configs.length === 2);
     await beatsMore(fleet, 3);
     assert.deepEqual(setup.configs, ['one: 1\n', 'two: 2\n']);
     assert.equal(fleet.count('SyncConfig'), 2);
@@ -120,7 +122,7 @@ describe('configuration of the controllers', () => {
     assert.deepEqual(setup.configs, []);
     assert.ok(setup.said('warn', /could not be fetched.*config_hash: expected the SHA-256/));
     fleet.setConfig('one: 1\n');
-    await waitUntil('the good one', () => setup.configs.length === 1);
+    await waitUntil('the valid configuration', () => setup.configs.length === 1);
   });
 
   test('that cannot be fetched or stored is tried again, and heartbeats go on', async () => {
@@ -137,7 +139,7 @@ describe('configuration of the controllers', () => {
       throw new SvcError('unavailable', 'the disk is full');
     };
     controller.fault = () => undefined;
-    await waitUntil('applied', () => setup.said('info', /is in force/));
+    await waitUntil('the configuration to be in force', () => setup.said('info', /is in force/));
     assert.deepEqual(setup.configs, ['one: 1\n', 'one: 1\n']);
   });
 
@@ -148,7 +150,9 @@ describe('configuration of the controllers', () => {
     await using setup = new RegisteredNode([address], {
       applyConfig: async () => ({ accepted: false, reason: 'spec.nodes: unknown key "gpus"' }),
     });
-    await waitUntil('the reason', () => setup.said('error', /rejected.*unknown key "gpus"/));
+    await waitUntil('the reason of the rejection in the log', () =>
+      setup.said('error', /rejected.*unknown key "gpus"/),
+    );
     await beatsMore(fleet, 3);
     assert.equal(fleet.count('SyncConfig'), 1);
   });
@@ -158,7 +162,7 @@ describe('configuration of the controllers', () => {
     fleet.setConfig('one: 1\n');
     const controller = await controllerOf(fleet);
     await using setup = new RegisteredNode([controller.address]);
-    await waitUntil('the first', () => setup.configs.length === 1);
+    await waitUntil('the first configuration', () => setup.configs.length === 1);
     fleet.setConfig('two: 2\n');
     fleet.queued.push(syncTo('two: 2\n'));
     let lost = 0;
@@ -168,7 +172,7 @@ describe('configuration of the controllers', () => {
       lost = fleet.queued.splice(0).length;
       return 'UNAVAILABLE';
     };
-    await waitUntil('the second', () => setup.configs.at(-1) === 'two: 2\n');
+    await waitUntil('the second configuration', () => setup.configs.at(-1) === 'two: 2\n');
     assert.equal(lost, 1);
   });
 });

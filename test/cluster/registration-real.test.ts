@@ -161,6 +161,9 @@ describe('registration at a real controller', () => {
       const peer = await controller.peer('worker-8');
       return peer !== null && peer.peer_id !== before.peer_id && peer;
     });
-    await waitUntil('all well', () => setup.registration.state().peerId === again.peer_id);
+    await waitUntil(
+      'the node to be registered under the new peer id',
+      () => setup.registration.state().peerId === again.peer_id,
+    );
   });
 });

@@ -49,10 +49,10 @@ describe('mutual TLS between a node and its controllers', () => {
     for (const mix of mixes) {
       const credentials = await credentialsOf(mix);
       await using setup = new RegisteredNode([controller.address], { credentials });
-      await waitUntil('trouble', () => setup.registration.state().phase === 'unreachable');
+      await waitUntil('the controllers to be unreachable', () => setup.registration.state().phase === 'unreachable');
     }
     await using plain = new RegisteredNode([controller.address]);
-    await waitUntil('trouble', () => plain.registration.state().phase === 'unreachable');
+    await waitUntil('the controllers to be unreachable', () => plain.registration.state().phase === 'unreachable');
     assert.equal(fleet.count('AttestNode'), seen);
   });
 

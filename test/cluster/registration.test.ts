@@ -124,7 +124,7 @@ describe('controllers that fail', () => {
     await waitUntil('the first failure', () => setup.registration.state().phase === 'unreachable');
     await controllerOf(fleet, port);
     await beats(fleet, 1);
-    await waitUntil('all well', () => setup.registration.state().phase === 'registered');
+    await waitUntil('the node to be registered again', () => setup.registration.state().phase === 'registered');
   });
 
   test('an address that does not resolve and one without a listener do not keep a node from the third', async () => {
@@ -166,7 +166,7 @@ describe('controllers that fail', () => {
     await using setup = new RegisteredNode([mistake.address, right.address]);
     await beats(fleet, 1);
     await right.stop();
-    await waitUntil('trouble', () => setup.registration.state().problem !== null);
+    await waitUntil('the state to name a problem', () => setup.registration.state().problem !== null);
     await controllerOf(fleet, right.port);
     const seen = fleet.beats.length;
     await beats(fleet, seen + 2);
@@ -199,7 +199,7 @@ describe('controllers that fail', () => {
     link.heal();
     const seen = fleet.beats.length;
     await beats(fleet, seen + 3);
-    await waitUntil('all well', () => setup.registration.state().phase === 'registered');
+    await waitUntil('the node to be registered again', () => setup.registration.state().phase === 'registered');
     assert.deepEqual([fleet.count('AttestNode'), fleet.count('RegisterNode')], before);
   });
 
@@ -237,7 +237,7 @@ describe('refusals', () => {
     fleet.joinToken = 'right';
     const { address } = await controllerOf(fleet);
     await using setup = new RegisteredNode([address], { joinToken: async () => 'wrong' });
-    await waitUntil('refused', () => setup.registration.state().phase === 'refused');
+    await waitUntil('the node to be refused', () => setup.registration.state().phase === 'refused');
     assert.ok(setup.said('error', /join token is wrong/));
     assert.equal(fleet.count('AttestNode'), 1);
     // An operator has corrected it and restarts the registration.
@@ -265,7 +265,7 @@ describe('refusals', () => {
     const fleet = new FleetState();
     const { address } = await controllerOf(fleet);
     await using setup = new RegisteredNode([address], { joinToken: async () => 'gehe\u00efm\u2603' });
-    await waitUntil('refused', () => setup.registration.state().phase === 'refused');
+    await waitUntil('the node to be refused', () => setup.registration.state().phase === 'refused');
     assert.ok(setup.said('error', /svc-join-token: expected/));
     assert.ok(!setup.lines.some(({ text }) => text.includes('gehe')));
   });

@@ -179,11 +179,11 @@ async function play(stores: HistoryStores, random: () => number): Promise<void> 
   try {
     const playing = Promise.all(Array.from({ length: CLIENTS }, client));
     if (goesBack) {
-      await waitUntil('some calls', () => acknowledged.length > 8 + pick(10), 60_000);
+      await waitUntil('some calls to be acknowledged', () => acknowledged.length > 8 + pick(10), 60_000);
       kept = { calls: acknowledged.length, jobs: jobs.length };
       await stores.mark();
       const more = acknowledged.length + pick(12);
-      await waitUntil('some more', () => acknowledged.length >= more, 60_000);
+      await waitUntil('further calls to be acknowledged', () => acknowledged.length >= more, 60_000);
       if (stores.inProcess) {
         await playing;
         await stores.calm();
@@ -224,7 +224,7 @@ async function quiet(stores: HistoryStores, runtime: Runtime): Promise<void> {
   );
   let seen = '';
   await waitUntil(
-    'all is quiet',
+    'no work to be left',
     async () => {
       const open = await Promise.all(PARTITIONS_HELD.map((partition) => store.openEffects(partition)));
       const backlogs = await Promise.all(PARTITIONS_HELD.map((partition) => store.backlog(partition)));

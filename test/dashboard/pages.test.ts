@@ -446,7 +446,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
     await page.getByRole('region', { name: 'Chains' }).getByRole('button', { name: 'Check here' }).first().click();
     await page.getByText(/^\d+ records?, checked here; signed up to record \d+$/).waitFor();
     await page.goto(`${node.url}/audit?operation=none.such`);
-    await page.getByText('No entry fits.').waitFor();
+    await page.getByText('No entry fits these filters.').waitFor();
     assert.deepEqual(await tab.serious(), []);
     assert.deepEqual(tab.complaints, []);
   });

@@ -21,7 +21,7 @@ const told = (title: string, script: string): Escape => ({
     const agent = await node.deploy(agentYaml('teller', spec));
     const id = await node.run(agent, 'wait');
     const told = join(setup.data, 'volumes', 'svc-system', id, 'url');
-    const url = await waitUntil('it has told', () => readFile(told, 'utf8').catch(() => null));
+    const url = await waitUntil('the program to write its token', () => readFile(told, 'utf8').catch(() => null));
     const token = url.trim().split('/x/')[1] ?? '';
     assert.ok(token.length > 20, 'it had one');
     await setup.ended(id);

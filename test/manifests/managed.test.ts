@@ -90,5 +90,5 @@ test('a managed alias falls back to managed aliases only, and names are given on
     /no managed model has the alias "y"/,
   );
   const twice = `  llm_providers: [${provider('a', 'x')}, ${provider('a', 'x')}]`;
-  assert.match(problems(managed(twice)).join(), /already that of llm_providers\[0\]/);
+  assert.match(problems(managed(twice)).join(), /already used by llm_providers\[0\]/);
 });

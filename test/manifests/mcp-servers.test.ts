@@ -35,7 +35,7 @@ test('an MCP server has a name that may begin the name of a tool, and no two hav
     assert.deepEqual(problems({ name, executable: 'x' }), [], name);
   }
   const same = { name: 'a', executable: 'x' };
-  assert.deepEqual(problems(same, same), ['1.name: already that of mcp_servers[0]']);
+  assert.deepEqual(problems(same, same), ['1.name: already used by mcp_servers[0]']);
 });
 
 test('the URL of an MCP server shows no password and is one', () => {

@@ -292,7 +292,7 @@ describe('a node does not start with', () => {
     for (const field of ['sandbox: off', 'network: host', 'paths: [{path: /opt}]'])
       assert.match(
         problems({ file: servers(`url: "http://i", ${field}`, ', iam: {local: token}') }).join(),
-        /^spec\.mcp_servers\[1\]\.(sandbox|network|paths)@3: only a server with an executable runs on this host$/,
+        /^spec\.mcp_servers\[1\]\.(sandbox|network|paths)@3: only a server with an executable runs on this host: remove the field$/,
       );
   });
 
@@ -391,7 +391,7 @@ describe('a node does not start with', () => {
   it('two realms of one issuer, or a lease renewed too late', () => {
     const file = `${head}spec: {iam: {realms: [${realm}, ${realm.replace('slug: acme', 'slug: b')}]}, kernel: {lease_ttl_ms: 2000}}\n`;
     assert.deepEqual(problems({ file }), [
-      'spec.iam.realms[1].issuer_url@3: already that of realms[0]',
+      'spec.iam.realms[1].issuer_url@3: already used by realms[0]',
       'spec.kernel.lease_renew_ms@3: expected at most half of lease_ttl_ms (2000), got 2000',
     ]);
   });

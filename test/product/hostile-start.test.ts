@@ -59,7 +59,7 @@ const FILES: readonly (readonly [title: string, file: string | Uint8Array, expec
   [
     'two realms of one issuer',
     `${head}spec: { iam: { realms: [${realm('a')}, ${realm('b')}] } }\n`,
-    /spec\.iam\.realms\[1\]\.issuer_url .*already that of realms\[0\]/,
+    /spec\.iam\.realms\[1\]\.issuer_url .*already used by realms\[0\]/,
   ],
   [
     'a provider of no type',

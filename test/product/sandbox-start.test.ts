@@ -93,7 +93,7 @@ describe('a node that checks for its sandbox at the start', { timeout: 400_000 }
   });
 
   for (const [what, spec, text] of [
-    ['it is required', 'runtime: {host_commands: {sandbox: required}}', /it is required/],
+    ['a sandbox is required', 'runtime: {host_commands: {sandbox: required}}', /a sandbox is required/],
     [
       'a tenant with authentication may run commands',
       `runtime: {host_commands: {allow: [acme]}}, ${REALM}`,

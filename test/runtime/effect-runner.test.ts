@@ -281,7 +281,11 @@ describe('the effect runner', { timeout: 300_000 }, () => {
       const job = await openEffect(ledger, { kind: 'test.bug' });
       await queue.enqueue(job);
       const { outcome } = await until(() => resultOf(ledger, job.id), 'the failure');
-      assert.deepEqual(outcome, { kind: 'failed', code: 'internal', message: 'An internal error occurred.' });
+      assert.deepEqual(outcome, {
+        kind: 'failed',
+        code: 'internal',
+        message: 'An internal error occurred. The log of the node has the cause.',
+      });
       assert.equal(faults.length, 1);
     });
   });

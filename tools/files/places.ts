@@ -56,7 +56,7 @@ export async function placeOf(
 /** Checks the rules of the scope for a path. Throws `ToolFailure` `PathOutsideBoundary`. */
 export function checkRules({ mayTouch }: FilePorts, scope: ToolScope, path: string, access: Access): void {
   if (mayTouch(scope, path, access)) return;
-  const text = `path: the agent's filesystem rules forbid to ${access} ${shown(path)}.`;
+  const text = `path: the agent's filesystem rules do not allow it to ${access} ${shown(path)}.`;
   throw ToolFailure.denied('PathOutsideBoundary', text);
 }
 

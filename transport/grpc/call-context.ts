@@ -288,7 +288,11 @@ function boundMessages(
     decoder !== null &&
     typeof Reflect.get(decoder, 'maxReadMessageLength') === 'number' &&
     typeof Reflect.get(call, 'maxReceiveMessageSize') === 'number';
-  if (!isKnown) throw new SvcError('internal', 'the gRPC library counts the bytes of messages in another place');
+  if (!isKnown)
+    throw new SvcError(
+      'internal',
+      'this version of the gRPC library is not supported: it limits the size of messages in another place',
+    );
   Reflect.set(decoder, 'maxReadMessageLength', bytes);
   // The limit for a compressed message after decompression.
   Reflect.set(call, 'maxReceiveMessageSize', bytes);
@@ -305,7 +309,10 @@ const isClosed = (call: ServerInterceptingCallInterface): boolean => streamOf(ca
 function streamOf(call: ServerInterceptingCallInterface): Http2Stream {
   const stream: unknown = Reflect.get(call, 'stream');
   if (isHttp2Stream(stream)) return stream;
-  throw new SvcError('internal', 'the gRPC library has its stream in another place');
+  throw new SvcError(
+    'internal',
+    'this version of the gRPC library is not supported: it holds the stream of a call in another place',
+  );
 }
 
 const isHttp2Stream = (stream: unknown): stream is Http2Stream =>

@@ -131,7 +131,10 @@ function http2ServerOf(server: Server): Http2Server {
   const servers: unknown = Reflect.get(server, 'http2Servers');
   const [http2] = servers instanceof Map ? servers.keys() : [];
   if (isHttp2Server(http2) && http2.listenerCount('stream') > 0) return http2;
-  throw new SvcError('internal', 'the gRPC library has its HTTP/2 server in another place');
+  throw new SvcError(
+    'internal',
+    'this version of the gRPC library is not supported: it holds its HTTP/2 server in another place',
+  );
 }
 
 const isHttp2Server = (value: unknown): value is Http2Server =>

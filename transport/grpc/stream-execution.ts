@@ -119,7 +119,7 @@ function judgeEnd(last: ActorEvent | null): void {
 /** The error of a stream that was stopped. It never suggests to run the agent again. */
 function stopped(reason: unknown, executionId: string | undefined): SvcError {
   const goesOn =
-    executionId === undefined ? '' : `; the execution goes on, follow it at /v1/executions/${executionId}/stream`;
+    executionId === undefined ? '' : `; the execution continues: follow it at /v1/executions/${executionId}/stream`;
   if (reason === 'too_slow') return new SvcError('cancelled', `the client did not read the events${goesOn}`);
   if (reason === 'unchecked') return new SvcError('unavailable', `the token could not be checked again${goesOn}`);
   if (reason === 'server_closing') return new SvcError('unavailable', `this node is closing${goesOn}`);

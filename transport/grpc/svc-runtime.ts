@@ -151,7 +151,7 @@ function answerOf(result: Result, timeoutMs: number) {
   }
   const [said, wrong] = [withNote(stdout, stdout_truncated), withNote(stderr, stderr_truncated)];
   if (stopped_by === undefined) return { exit_code, stdout: said, stderr: wrong, duration_ms };
-  const ended = `${wrong}\nsvc: ended, it used more ${stopped_by} than allowed\n`;
+  const ended = `${wrong}\nsvc: the command was ended because it used more ${stopped_by} than allowed\n`;
   return { exit_code, stdout: said, stderr: ended, duration_ms };
 }
 
@@ -162,7 +162,7 @@ const cutStreams = ({ stdout_truncated, stderr_truncated }: Result): string[] =>
 
 /** The output with a last line that says that the rest is missing. */
 const withNote = (output: string, isCut: boolean): string =>
-  isCut ? `${output}\nsvc: cut, the rest of the output is missing\n` : output;
+  isCut ? `${output}\nsvc: the output is cut here; the rest is missing\n` : output;
 
 /** Trailer of ALREADY_EXISTS with the id of the first delivery (G14). */
 const STIMULUS_ID_KEY = 'svc-stimulus-id';

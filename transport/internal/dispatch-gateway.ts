@@ -120,6 +120,7 @@ export function tokenOf(request: IncomingMessage): string | undefined {
   const inPath = tokens.get(request);
   const inHeader = bearerToken(request.headers.authorization);
   if (inPath === undefined) return inHeader;
-  if (inHeader !== undefined && inHeader !== inPath) throw new SvcError('unauthenticated', 'Two different tokens.');
+  if (inHeader !== undefined && inHeader !== inPath)
+    throw new SvcError('unauthenticated', 'The request carries two different tokens. Send one.');
   return inPath;
 }

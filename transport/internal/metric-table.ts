@@ -44,14 +44,14 @@ const histogram = (
  * table of errors, pools. No label names a tenant, a run or a caller.
  */
 export const METRICS = {
-  nodeInfo: gauge('svc_node_info', 'Which node this is; always 1.', ['node', 'role']),
+  nodeInfo: gauge('svc_node_info', 'Names the node in its labels; always 1.', ['node', 'role']),
   nodeReady: gauge('svc_node_ready', '1 while /health/ready answers that the node is ready.'),
-  nodeDraining: gauge('svc_node_draining', '1 from a drain until the end.'),
+  nodeDraining: gauge('svc_node_draining', '1 from the start of a drain until the process ends.'),
   nodeLeaseAge: gauge('svc_node_lease_age_seconds', 'Time since the node lease was last extended.'),
   partitionsHeld: gauge('svc_partitions_held', 'Partitions served here.', ['pool']),
   partitionsUnread: gauge(
     'svc_partitions_unread',
-    'Held partitions whose messages wait and are not read. This is an alarm: the node acquires them again.',
+    'Held partitions whose messages wait and are not read. Alarm: the node acquires them again.',
   ),
   leasesTaken: counter('svc_leases_taken_total', 'Logs that this node began to serve: first leases and takeovers.'),
   leasesEnded: counter('svc_leases_ended_total', 'Logs that this node stopped serving: handed over or lost.'),
@@ -65,7 +65,7 @@ export const METRICS = {
   ),
   mailboxWait: histogram('svc_mailbox_wait_seconds', FAST, 'Time that messages waited before their turn.', ['kind']),
   mailboxMessages: gauge('svc_mailbox_messages', 'Messages that wait in the logs served here; read every 10 s.'),
-  mailboxOldest: gauge('svc_mailbox_oldest_seconds', 'Age of the oldest of them.'),
+  mailboxOldest: gauge('svc_mailbox_oldest_seconds', 'Age of the oldest message that waits in the logs served here.'),
   messagesPostponed: gauge(
     'svc_messages_postponed',
     'Messages taken from a mailbox that wait for their actor’s state.',
@@ -101,7 +101,7 @@ export const METRICS = {
   ),
   streamsOpen: gauge('svc_streams_open', 'Open event streams over REST.'),
   startsInFlight: gauge('svc_starts_in_flight', 'Calls under way that start a run.'),
-  startsLimit: gauge('svc_starts_limit', 'How many of them may be under way now.'),
+  startsLimit: gauge('svc_starts_limit', 'Calls that start a run that may be under way at the same time now.'),
   startsRefused: counter('svc_starts_refused_total', 'Calls refused as overloaded.'),
 } as const satisfies Readonly<Record<string, MetricRow>>;
 

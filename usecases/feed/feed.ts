@@ -123,7 +123,10 @@ export function createFeedApi(parts: FeedParts): FeedApi {
           [era, isKnown] = [feed.era, true];
           yield {
             position,
-            record: { name: 'reset', content: { reason: 'the changes after your last record are no longer stored' } },
+            record: {
+              name: 'reset',
+              content: { reason: 'the changes after your last record are no longer stored: read the lists again' },
+            },
           };
           continue;
         }

@@ -128,7 +128,7 @@ export const AGENT_OPERATIONS = [
     ...common,
     name: 'agents.set_status',
     summary: 'Pause or archive an agent, or put it back into service',
-    description: 'Running executions continue. Versions that are deployed later keep the status.',
+    description: 'Running executions continue. Versions that are deployed later get the same status.',
     access: 'write',
     input: { params: AgentIdParams, body: StatusBody },
     answer: AgentSummary,

@@ -100,7 +100,7 @@ export const WORKFLOW_OPERATIONS = [
     ...common,
     name: 'workflows.set_status',
     summary: 'Pause or archive a workflow, or put it back into service',
-    description: 'Running executions continue. Versions that are deployed later keep the status.',
+    description: 'Running executions continue. Versions that are deployed later get the same status.',
     access: 'write',
     input: { params: WorkflowParams, body: StatusBody },
     answer: WorkflowSummary,

@@ -101,7 +101,9 @@ export async function openStartKeys(parts: {
         const id = await tryBinding(parts, keys, key, hash);
         if (id !== null) return id;
       }
-      throw new SvcError('unavailable', 'too many calls with this key at the same time', { retryAfterMs: 1_000 });
+      throw new SvcError('unavailable', 'too many calls use this key at the same time; repeat the call', {
+        retryAfterMs: 1_000,
+      });
     },
   };
 }
@@ -134,7 +136,9 @@ async function tryBinding(
     return (await keys.replace(bind(fresh, bound.version + 1), bound.version)) ? fresh : null;
   }
   if (bound.body_hash === body_hash) return bound.execution_id;
-  throw new SvcError('conflict', 'this key was used for a start with another body', { field: 'idempotency-key' });
+  throw new SvcError('conflict', 'this key was used for a start with another body: use a new key', {
+    field: 'idempotency-key',
+  });
 }
 
 /**

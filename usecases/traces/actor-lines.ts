@@ -40,7 +40,7 @@ export async function* actorLines(
       if (delivery.part !== undefined) continue;
       count += 1;
       if (count > MOST_REPLAYED) {
-        const why = `the message is behind more than ${MOST_REPLAYED} deliveries, as many as a state is rebuilt from`;
+        const why = `more than ${MOST_REPLAYED} deliveries precede the message, the maximum for rebuilding a state: name an earlier message`;
         throw new SvcError('failed_precondition', why);
       }
       yield await lineOf(payloads, delivery);

@@ -83,11 +83,11 @@ function causeOf({ lookups }: Reading, row: EffectRow): WhyLink | undefined {
     if (held !== undefined) return { kind: 'target', id: null, until: null, reason: held };
     if (fleet.isLive(row.runner)) return undefined;
     const until = isoTime(row.until);
-    const reason = `node ${nodeOf(row.runner)} is gone, another takes the work over by ${timeText(until)}`;
+    const reason = `node ${nodeOf(row.runner)} is gone; another node takes the work over by ${timeText(until)}`;
     return { kind: 'failover', id: nodeOf(row.runner), until, reason };
   }
   if (row.attempt === 0) {
-    const reason = 'the nodes run their most effects already';
+    const reason = 'the nodes already run the maximum of effects';
     return { kind: 'place', id: row.queue, until: null, reason };
   }
   return row.lastError === undefined ? undefined : limitOf(row.lastError, isoTime(row.until));

@@ -2117,7 +2117,7 @@ export interface SvcClient {
       /** UUID or name of an agent. */
       readonly id: string;
     }, options?: CallOptions): Promise<DeployedAgent>;
-    /** Pause or archive an agent, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`) */
+    /** Pause or archive an agent, or put it back into service. Running executions continue. Versions that are deployed later get the same status. (`PATCH /v1/agents/{id}`) */
     setStatus(input: {
       /** UUID or name of an agent. */
       readonly id: string;
@@ -2347,7 +2347,7 @@ export interface SvcClient {
       /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
     }, options?: CallOptions): Promise<DeployedWorkflow>;
-    /** Pause or archive a workflow, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`) */
+    /** Pause or archive a workflow, or put it back into service. Running executions continue. Versions that are deployed later get the same status. (`PATCH /v1/workflows/{name}`) */
     setStatus(input: {
       /** Name or UUID; a name is looked up in the scopes user, tenant, global, in this order. */
       readonly name: string;
@@ -3588,7 +3588,7 @@ export interface SvcClient {
       readonly node_id: string;
       readonly draining: true;
     }>;
-    /** Drain a node and end its process in order (`POST /v1/cluster/nodes/{id}/shutdown`) */
+    /** Drain a node, then end its process cleanly (`POST /v1/cluster/nodes/{id}/shutdown`) */
     shutdown(input: {
       /** Node id. */
       readonly id: string;

@@ -17,8 +17,8 @@ export function Transitions({ fates }: { readonly fates: readonly TransitionFate
           ['Transition', ({ from, to }) => `${plainLine(from, 60)} → ${plainLine(to, 60)}`],
           ['Taken', (fate) => <Taken fate={fate} />],
           ['Condition', (fate) => <Condition fate={fate} />],
-          ['It saw', ({ last }) => <Saw tried={last} />],
-          ['Why not', ({ why, last }) => <WhyNot why={why} error={last?.error} />],
+          ['Tested value', ({ last }) => <Saw tried={last} />],
+          ['Why not taken', ({ why, last }) => <WhyNot why={why} error={last?.error} />],
         ]}
       />
     </>

@@ -70,8 +70,10 @@ export class SearchThreads {
         settle(() => reject(new SvcError(isErrorCode(code) ? code : 'internal', text)), true);
       }
     });
-    worker.once('error', (cause) => fail(new SvcError('unavailable', 'the search of files broke off', { cause })));
-    worker.once('exit', () => fail(new SvcError('unavailable', 'the search of files broke off')));
+    worker.once('error', (cause) =>
+      fail(new SvcError('unavailable', 'the search of files ended unexpectedly', { cause })),
+    );
+    worker.once('exit', () => fail(new SvcError('unavailable', 'the search of files ended unexpectedly')));
     worker.ref();
     worker.postMessage(job);
     return promise;

@@ -159,7 +159,7 @@ describe('search with embeddings', () => {
       assert.match(node.warnings[0] ?? '', /does not answer; searches use words alone/);
       const asked = server.calls.length;
       await node.search.agents(ada, { query: 'other words' });
-      assert.equal(server.calls.length, asked, 'it is left in peace for a while');
+      assert.equal(server.calls.length, asked, 'the model is not asked again for a while');
       server.answer(answered);
       shiftMs += 11_000;
       assert.equal((await node.search.agents(ada, { query: 'ship' }))[0]?.name, 'harbour-master');

@@ -99,7 +99,7 @@ function anomalyOf(address: Address, operations: readonly Operation[]): string[]
   if (verdict.kind === 'undecided') return [`${address}: undecided after ${verdict.looked} configurations`];
   const show = (list: readonly Operation[]): string => list.map((one) => JSON.stringify(one)).join('\n    ');
   return [
-    `${address}: an anomaly behind\n    ${show(verdict.longest.slice(-30))}\n  none fits of\n    ${show(verdict.next)}`,
+    `${address}: an anomaly after\n    ${show(verdict.longest.slice(-30))}\n  none of these calls fits\n    ${show(verdict.next)}`,
   ];
 }
 

@@ -221,14 +221,15 @@ class Load {
     const now = performance.now();
     // With a short retention they may be removed before they are read.
     const young = retentionMs < 60_000 ? [] : this.#runs.filter(({ atMs }) => now - atMs < retentionMs / 2).slice(-20);
-    for (const { path } of young) if ((await statusOf(path)) !== 200) broken.push(`${path} is young and gone`);
+    for (const { path } of young)
+      if ((await statusOf(path)) !== 200) broken.push(`${path} was removed although it is younger than the retention`);
     const oldest = this.#runs.slice(0, 20);
-    if (oldest.length === 0) broken.push('no run was started that was not deleted');
+    if (oldest.length === 0) broken.push('every started run was deleted, so the retention had nothing to remove');
     // On a slow machine the load may end before a run is old enough, so the wait for its removal counts from its start.
     for (const { path, atMs } of oldest) {
       const withinMs = Math.max(0, atMs + 2 * retentionMs + 8_000 - now) + 30_000;
       const isGone = waitUntil(`${path} to be removed`, async () => (await statusOf(path)) === 404, withinMs);
-      await isGone.catch(() => broken.push(`${path} is old and still there`));
+      await isGone.catch(() => broken.push(`${path} was kept although it is older than the retention`));
     }
     return broken;
   }

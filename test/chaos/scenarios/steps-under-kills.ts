@@ -75,7 +75,7 @@ async function compare(cluster: Cluster, options: StepsOptions): Promise<Scenari
     broken: [
       ...(unkilled?.broken ?? []),
       ...killed.broken,
-      ...(everyMs !== null && nemesis.struck.length === 0 ? ['no process was killed: nothing was shown'] : []),
+      ...(everyMs !== null && nemesis.struck.length === 0 ? ['no process was killed, so the run shows nothing'] : []),
       ...(barMs !== null && overMs !== null && overMs > barMs
         ? [`${overMs} ms over the unkilled run, this project’s own target is at most ${barMs} ms`]
         : []),
@@ -137,7 +137,7 @@ async function runAll(cluster: Cluster, options: StepsOptions): Promise<AllRuns>
 async function ended(cluster: Cluster, address: Address): Promise<z.infer<typeof State>> {
   await cluster.client.end(address, { withinMs: END_MS, tryMs: 30_000 });
   const state = await cluster.client.state(address, State);
-  if (state === null) throw new Error(`${address} has ended and is not there`);
+  if (state === null) throw new Error(`${address} has ended, but the store and the archive lack it`);
   return state;
 }
 
@@ -159,7 +159,7 @@ function checkTrail(
     const seen = new Set(lines.map(({ step }) => step));
     if (attempts.size !== lines.length) broken.push(`${run}: a step was run twice under one attempt`);
     if (lines.some(({ step }, index) => step < (lines[index - 1]?.step ?? 0)))
-      broken.push(`${run}: a step behind its next`);
+      broken.push(`${run}: a step began after the step that follows it`);
     if (options.mode === 'once' && seen.size !== lines.length)
       broken.push(`${run}: a step that runs once was repeated`);
     if (options.mode === 'repeatable' && seen.size !== options.steps)

@@ -82,7 +82,7 @@ describe('settings of models', () => {
     }
     assert.match(
       JSON.stringify(ProviderConfigs.safeParse([base, base]).error?.issues),
-      /already that of llm_providers\[0\]/,
+      /already used by llm_providers\[0\]/,
     );
   });
 });

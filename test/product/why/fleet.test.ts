@@ -168,7 +168,7 @@ describe('why a run waits: two nodes on one Redis', { skip }, () => {
             name: 'a-failover',
             last: { kind: 'failover', id: otherId, until: /20/ },
             sentence:
-              /for its command, attempt 1 on node \S+: node \S+ is gone, another takes the work over by .+ UTC\.$/,
+              /for its command, attempt 1 on node \S+: node \S+ is gone; another node takes the work over by .+ UTC\.$/,
           },
           ['cli'],
         );

@@ -22,7 +22,8 @@ const PLACE: Cause = {
   name: 'a-place',
   state: { kind: 'Human', prompt: 'Begin?', transitions: [{ condition: 'always', target: 'RUN' }] },
   last: { kind: 'place', id: 'default' },
-  sentence: /waits in state RUN for its command, which no node has begun: the nodes run their most effects already\.$/,
+  sentence:
+    /waits in state RUN for its command, which no node has begun: the nodes already run the maximum of effects\.$/,
 };
 
 const Waits = z.object({ waiting_for: z.looseObject({ reason: z.string() }) });

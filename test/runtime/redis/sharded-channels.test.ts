@@ -75,7 +75,11 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
       return one.heard > before;
     };
     const hear = (why: string) =>
-      Promise.all(following.map((one) => waitUntil(`the one in ${one.partition} hears ${why}`, () => emit(one))));
+      Promise.all(
+        following.map((one) =>
+          waitUntil(`the follower in ${one.partition} to receive its event ${why}`, () => emit(one)),
+        ),
+      );
     return { store, following, hear };
   }
 
@@ -95,7 +99,7 @@ describe('channels of slots on a Redis Cluster', { skip: redisMissing() ?? false
       const [id, effect] = [randomUUID(), randomUUID()];
       const bells = heard.bells;
       await store.append(partition, [{ id, to, body: 'asked' }], 100);
-      await waitUntil(`the bell of ${partition}`, () => heard.bells > bells);
+      await waitUntil(`the wake-up of ${partition}`, () => heard.bells > bells);
       const replies = [{ session: 'session', messageId: id, body: '{}' }];
       const done = await store.commit(commitOf(lease, cursor, cursor + 1, { replies, effectsCancelled: [effect] }), 0);
       assert.equal(done.kind, 'committed');

@@ -56,7 +56,7 @@ for (const { name, start } of [
     store.onEvents(followed, (news) => {
       if (news !== undefined) heard += 1;
     });
-    await waitUntil('the follower hears', async () => {
+    await waitUntil('the follower to receive an event', async () => {
       await emit();
       return heard > 0;
     });
@@ -71,7 +71,7 @@ for (const { name, start } of [
     const tookMs = performance.now() - began;
     assert.ok(tookMs < (COMMITS * SETTLE_MS) / 2, `${COMMITS} commits took ${Math.round(tookMs)} ms`);
     heard = 0;
-    await waitUntil('the follower hears again', async () => {
+    await waitUntil('the follower to receive an event again', async () => {
       await emit();
       return heard > 0;
     });

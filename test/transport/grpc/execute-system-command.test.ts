@@ -93,7 +93,11 @@ describe('ExecuteSystemCommand', () => {
       assert.ok(typeof answer === 'object' && answer !== null && 'stdout' in answer && 'stderr' in answer);
       for (const stream of ['stdout', 'stderr'] as const) {
         const isCut = cut?.includes(stream) === true;
-        assert.equal(/\nsvc: cut, the rest of the output is missing\n$/.test(String(answer[stream])), isCut, command);
+        assert.equal(
+          /\nsvc: the output is cut here; the rest is missing\n$/.test(String(answer[stream])),
+          isCut,
+          command,
+        );
       }
     }
   });

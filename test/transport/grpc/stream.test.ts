@@ -101,7 +101,7 @@ describe('events over gRPC', () => {
     const metadata = metadataOf({ traceparent: `00-${trace}-${'01'.repeat(8)}-01` });
     const run = await ended(it.client.executeAgent(request(it.agentId), metadata));
     assert.equal(run.code, 'INTERNAL');
-    assert.equal(run.status.details, `An internal error occurred. Trace ${trace}.`);
+    assert.equal(run.status.details, `An internal error occurred. The log of the node has the cause. Trace ${trace}.`);
     assert.doesNotMatch(JSON.stringify(run.status.metadata?.toJSON()), /hunter2/);
     assert.ok(it.logged.some((line) => line.includes(trace) && line.includes('hunter2')));
   });

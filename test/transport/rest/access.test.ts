@@ -45,7 +45,10 @@ describe('who may call what', () => {
     for (const [method, path] of ROUTES) {
       const refused = await at.call(method, path, { headers: { 'content-type': 'text/plain' } });
       assert.equal(refused.status, 401, `${method} ${path}`);
-      assert.deepEqual(refused.body, { error: 'unauthenticated', message: 'A valid bearer token is needed.' });
+      assert.deepEqual(refused.body, {
+        error: 'unauthenticated',
+        message: 'No valid token: send Authorization: Bearer TOKEN.',
+      });
       assert.equal(refused.headers.get('www-authenticate'), 'Bearer realm="svc"');
     }
     const bad = await at.call('GET', '/v1/agents', { headers: as('mallory') });

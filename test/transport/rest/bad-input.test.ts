@@ -333,7 +333,10 @@ describe('bad requests', () => {
     await using at = await restServer();
     at.executions.failure = new TypeError('at /srv/node/x.ts:1 token=abc');
     const failed = await at.call('GET', `/v1/executions/${UNKNOWN}`);
-    assert.deepEqual([failed.status, failed.body], [500, { error: 'An internal error occurred.' }]);
+    assert.deepEqual(
+      [failed.status, failed.body],
+      [500, { error: 'An internal error occurred. The log of the node has the cause.' }],
+    );
     assert.ok(
       at.logged.some((line) => line.includes('token=abc')),
       'the cause is in the log of the node',

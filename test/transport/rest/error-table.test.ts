@@ -39,7 +39,10 @@ describe('the table of errors over REST', () => {
     ]) {
       at.executions.failure = thrown;
       const { status, body } = await at.call('GET', `/v1/executions/${UNKNOWN}`);
-      assert.deepEqual([status, body], [500, { error: 'An internal error occurred.' }]);
+      assert.deepEqual(
+        [status, body],
+        [500, { error: 'An internal error occurred. The log of the node has the cause.' }],
+      );
     }
   });
 });

@@ -166,7 +166,8 @@ const heartbeat = (parts: ClusterParts): UnaryInBytes =>
 /** Refuses the token of an earlier owner of the node id: the commands are for the present owner. */
 async function requireOwner(node: NodeIdentity, { peers }: ClusterParts): Promise<void> {
   if (await peers.isRegistered(node.nodeId, keyOf(node))) return;
-  if (await peers.isRegistered(node.nodeId)) throw new SvcError('unauthenticated', 'the node has another key now');
+  if (await peers.isRegistered(node.nodeId))
+    throw new SvcError('unauthenticated', 'this node id is now registered with another key: attest again with it');
 }
 
 /**

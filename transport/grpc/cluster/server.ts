@@ -90,10 +90,13 @@ function admission(parts: AdmissionParts): (path: string, metadata: Metadata) =>
 
 function requireServed({ by }: Rule, { worker, controller }: AdmissionParts): void {
   if (by === 'controller' && !controller) {
-    throw new SvcError('failed_precondition', 'this node is not a controller: ask one of the fleet');
+    throw new SvcError(
+      'failed_precondition',
+      'this node is not a controller: send the call to a controller of the fleet',
+    );
   }
   if (by === 'worker' && worker === null) {
-    throw new SvcError('failed_precondition', 'this node is not a worker: ask one of the fleet');
+    throw new SvcError('failed_precondition', 'this node is not a worker: send the call to a worker of the fleet');
   }
 }
 

@@ -265,7 +265,7 @@ function removeNodeRoute(app: RestApp, parts: ClusterRouteParts): void {
 const shutDownNodeSchema = {
   operationId: 'nodes.shutdown',
   tags: ['cluster'],
-  summary: 'Drain a node and end its process in order',
+  summary: 'Drain a node, then end its process cleanly',
   headers: CallerHeaders,
   params: NodeIdParams,
   body: ShutdownBody.nullish(),

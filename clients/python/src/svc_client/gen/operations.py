@@ -424,7 +424,7 @@ class AgentsApi:
         body: StatusRequest,
         options: Optional[CallOptions] = None,
     ) -> Agent:
-        """Pause or archive an agent, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/agents/{id}`)"""
+        """Pause or archive an agent, or put it back into service. Running executions continue. Versions that are deployed later get the same status. (`PATCH /v1/agents/{id}`)"""
         # id: UUID or name of an agent.
         answer: Agent = self._sender.json(AGENTS_SET_STATUS, {"id": id, "body": body}, ("id", "body", ), options)
         return answer
@@ -735,7 +735,7 @@ class WorkflowsApi:
         body: StatusRequest,
         options: Optional[CallOptions] = None,
     ) -> Workflow:
-        """Pause or archive a workflow, or put it back into service. Running executions continue. Versions that are deployed later keep the status. (`PATCH /v1/workflows/{name}`)"""
+        """Pause or archive a workflow, or put it back into service. Running executions continue. Versions that are deployed later get the same status. (`PATCH /v1/workflows/{name}`)"""
         # name: Name or UUID; a name is looked up in the scopes user, tenant, global, in this order.
         answer: Workflow = self._sender.json(WORKFLOWS_SET_STATUS, {"name": name, "body": body}, ("name", "body", ), options)
         return answer
@@ -2264,7 +2264,7 @@ class NodesApi:
         body: Union[NodesShutdownBodyReason, None],
         options: Optional[CallOptions] = None,
     ) -> NodesShutdownAnswer:
-        """Drain a node and end its process in order (`POST /v1/cluster/nodes/{id}/shutdown`)"""
+        """Drain a node, then end its process cleanly (`POST /v1/cluster/nodes/{id}/shutdown`)"""
         # id: Node id.
         answer: NodesShutdownAnswer = self._sender.json(NODES_SHUTDOWN, {"id": id, "body": body}, ("id", "body", ), options)
         return answer
