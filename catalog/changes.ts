@@ -71,7 +71,7 @@ export class CatalogChanges {
       const next = { tenant, id: this.#kind, version, recent };
       if (await (known === null ? this.#records.insert(next) : this.#records.replace(next, known.version))) return;
     }
-    throw new SvcError('unavailable', 'the catalog is being changed by others; try again', { retryAfterMs: 1_000 });
+    throw new SvcError('unavailable', 'other calls are changing the catalog; try again', { retryAfterMs: 1_000 });
   }
 }
 

@@ -62,7 +62,7 @@ export const ERRORS = {
     'INVALID_ARGUMENT',
     'The input does not match its schema. The details name each field and what is expected there.',
   ),
-  unauthenticated: row('terminal', 401, 'UNAUTHENTICATED', 'No valid token: send Authorization: Bearer TOKEN.'),
+  unauthenticated: row('terminal', 401, 'UNAUTHENTICATED', 'A valid bearer token is needed: send it in authorization.'),
   forbidden: row(
     'terminal',
     403,

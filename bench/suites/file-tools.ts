@@ -37,7 +37,7 @@ export async function fileTools(plan: Plan): Promise<Section> {
       ...(rg === null
         ? ['**ripgrep is not installed: its rows are missing** (Debian: `apt-get install ripgrep`).']
         : []),
-      table(['question', 'peer', 'found', 'ms', 'low–high', 'MB/s', 'svc takes so many times as long'], rows),
+      table(['question', 'peer', 'found', 'ms', 'low–high', 'MB/s', 'times that svc takes as long'], rows),
       table(['read of one file', 'in flight', 'reads/s', 'p50 ms', 'p99 ms'], reads),
       ...(cold.length === 0 ? [] : [table(['nothing in the page cache', 'ms', 'MB/s'], cold)]),
       NOTES,

@@ -148,7 +148,7 @@ export function notFound({ noun }: Kind): never {
 }
 
 export const busy = ({ noun }: Kind): SvcError =>
-  new SvcError('unavailable', `the ${noun} is being changed by others; try again`, { retryAfterMs: 1_000 });
+  new SvcError('unavailable', `other calls are changing the ${noun}; try again`, { retryAfterMs: 1_000 });
 
 type PermissionsKind = Pick<CatalogKind<never>, 'noun'>;
 

@@ -11,7 +11,7 @@ const Mount = z.object({
   volume_id: z.string().min(1).max(200),
   mount_path: MountPath.refine(
     (path) => !/^\/+(?:svc|run\/+svc)(?:\/|$)/.test(path),
-    'the node itself is at /svc and /run/svc',
+    'expected a path other than /svc and /run/svc, which belong to the node',
   ),
   read_only: z.boolean().default(false),
   /** Creates the volume if it does not exist. */
@@ -45,7 +45,7 @@ export const AgentContainerInput = z.object({
     .refine((mounts) => {
       const paths = mounts.map(({ mount_path }) => mount_path.replace(/\/+/g, '/').replace(/\/$/, ''));
       return new Set(paths).size === paths.length;
-    }, 'two volumes at one path'),
+    }, 'expected one volume for each path, got two'),
   /** Reports standard output as progress `{text}` while it comes. */
   stream: z.boolean().default(false),
   limits: z.object({

@@ -95,7 +95,11 @@ export const ContainerInput = z
     const paths = input.mounts.map((mount) => mount.mount_path.replace(/\/+/g, '/').replace(/\/$/, ''));
     paths.forEach((path, at) => {
       if (paths.indexOf(path) === at) return;
-      check.addIssue({ code: 'custom', path: ['mounts', at, 'mount_path'], message: 'two volumes at one path' });
+      check.addIssue({
+        code: 'custom',
+        path: ['mounts', at, 'mount_path'],
+        message: 'expected one volume for each path, got two',
+      });
     });
   });
 export type ContainerInput = z.output<typeof ContainerInput>;

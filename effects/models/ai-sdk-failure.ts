@@ -18,7 +18,8 @@ export function toModelFailure(error: unknown, state: CallState): ModelFailure {
   for (const link of causes(error)) if (link instanceof ModelFailure) return link;
   if (APICallError.isInstance(error)) return ofCall(error, state);
   const name = textOf(error, 'name') ?? '';
-  if (name === 'AI_InvalidResponseDataError') return new ModelFailure('broken', 'the answer stopped without an end');
+  if (name === 'AI_InvalidResponseDataError')
+    return new ModelFailure('broken', 'the answer ended without a finish reason');
   if (MALFORMED_ANSWER.has(name)) return new ModelFailure('nonsense', 'the answer is not in the format of the API');
   if (WRONG_REQUEST.has(name)) return new ModelFailure('refused', describe('the request cannot be made', error, state));
   const network = networkCode(error);

@@ -133,7 +133,7 @@ const REASONS: Readonly<Record<SdkFinishReason, FinishReason | 'broken'>> = {
 /** The SDK reports `other` without a reason of the provider if the stream just stopped. */
 function finish(reason: SdkFinishReason, raw: string | undefined, usage: LanguageModelUsage): ModelPart {
   const mapped = reason === 'other' && raw === undefined ? 'broken' : REASONS[reason];
-  if (mapped === 'broken') throw new ModelFailure('broken', 'the answer stopped without an end');
+  if (mapped === 'broken') throw new ModelFailure('broken', 'the answer ended without a finish reason');
   return { kind: 'finish', reason: mapped, inputTokens: usage.inputTokens, outputTokens: usage.outputTokens };
 }
 

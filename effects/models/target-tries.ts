@@ -236,6 +236,6 @@ async function readAnswer(
     } else if (part.kind === 'finish') finish = part;
   }
   if (sender !== undefined) await silence.hold(sender.finish());
-  if (finish === undefined) throw new ModelFailure('broken', 'the answer stopped in the middle');
+  if (finish === undefined) throw new ModelFailure('broken', 'the answer ended in the middle, without a finish reason');
   return { text: texts.join(''), toolCalls, finish };
 }

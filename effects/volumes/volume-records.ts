@@ -77,7 +77,7 @@ export class VolumeRecords {
       const after = { ...before, ...changed, version: before.version + 1 };
       if (await this.#documents.replace(after, before.version)) return after;
     }
-    throw new SvcError('unavailable', 'too many concurrent changes of the volume', { retryAfterMs: 1_000 });
+    throw new SvcError('unavailable', 'other calls are changing the volume; try again', { retryAfterMs: 1_000 });
   }
 
   async addUser(tenant: string, volumeId: string, workflowExecutionId: string): Promise<VolumeDocument> {

@@ -28,7 +28,7 @@ export function createPlayTill(): Till & { readonly charges: string[] } {
       signal.throwIfAborted();
       const attempt = (tries.get(effectId) ?? 0) + 1;
       tries.set(effectId, attempt);
-      if (cardToken === 'busy' && attempt < 3) throw new SvcError('unavailable', 'the till is busy');
+      if (cardToken === 'busy' && attempt < 3) throw new SvcError('unavailable', 'the payment service is busy');
       if (cardToken === 'empty') throw new SvcError('failed_precondition', 'the card is empty');
       charges.push(`${amountCents} from ${cardToken}`);
       return `R-${charges.length}`;

@@ -144,7 +144,7 @@ export function decodeToken(text: string): Token {
     const { w, f, last } = Wire.parse(json);
     return { ...roundsOf(Buffer.from(w, 'base64url'), f), last };
   } catch (cause) {
-    throw new SvcError('invalid_argument', 'after is not the next of an earlier page', { field: 'after', cause });
+    throw new SvcError('invalid_argument', 'after: expected the next of an earlier page', { field: 'after', cause });
   }
 }
 

@@ -30,7 +30,7 @@ function decode(text: string): Token {
   try {
     return Token.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
   } catch (cause) {
-    throw new SvcError('invalid_argument', 'after is not the next of an earlier page', { field: 'after', cause });
+    throw new SvcError('invalid_argument', 'after: expected the next of an earlier page', { field: 'after', cause });
   }
 }
 

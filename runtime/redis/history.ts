@@ -154,7 +154,7 @@ export class RedisDirectory implements Directory {
 
   async placed(home: Partition, page: string | null): ReturnType<Directory['placed']> {
     if (page !== null && !CURSOR.test(page)) {
-      throw new SvcError('invalid_argument', 'page must be the next of an earlier page', { field: 'page' });
+      throw new SvcError('invalid_argument', 'page: expected the next of an earlier page', { field: 'page' });
     }
     try {
       const [next, words] = await this.#connection.hscan(this.#keys.of(home).directory, page ?? '0', 'COUNT', PAGE);

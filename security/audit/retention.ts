@@ -70,7 +70,7 @@ export class AuditRetention {
         if (found.length < PAGE) return;
       }
     } catch (thrown) {
-      warn('old entries of the audit could not be removed', thrown);
+      warn('old audit entries could not be removed', thrown);
     }
   }
 

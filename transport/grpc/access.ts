@@ -76,9 +76,9 @@ export async function admit(
 function refuseForeign(metadata: Metadata, authority: string): void {
   const name = URL.parse(`http://${authority}`)?.hostname;
   if (name === undefined || !isThisMachine(name)) {
-    throw new SvcError('forbidden', ':authority: without a token the node is called by localhost, 127.0.0.0/8 or ::1.');
+    throw new SvcError('forbidden', ':authority: expected localhost, 127.0.0.0/8 or ::1, since the call has no token.');
   }
-  if (single(metadata, 'origin') !== undefined) throw new SvcError('forbidden', 'origin: pages may not call here.');
+  if (single(metadata, 'origin') !== undefined) throw new SvcError('forbidden', 'origin: web pages may not call gRPC.');
 }
 
 async function identify(

@@ -63,7 +63,7 @@ function refuseForeignHost(host: string | undefined, safe: boolean, called: stri
   if (host === undefined) return;
   const name = URL.parse(`http://${host}`)?.hostname;
   if (name !== undefined && (isThisMachine(name) || (safe && name.endsWith('.localhost')))) return;
-  const text = `Host: ${called} is called by localhost, 127.0.0.0/8 or ::1 only.`;
+  const text = `Host: expected localhost, 127.0.0.0/8 or ::1, since no other name may call ${called}.`;
   throw new SvcError('forbidden', text, { field: 'host' });
 }
 

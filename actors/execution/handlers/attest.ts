@@ -24,7 +24,10 @@ export function Attest(state: ExecutionState, attest: AttestMessage, turn: Execu
     return turn.refuse('forbidden', 'agent_id: the execution is of another agent');
   const { plan, current, sessions, execution_id } = state;
   if (current.forwarded !== undefined) {
-    return turn.refuse('failed_precondition', 'a worker outside of the fleet does the run, where its agents attest');
+    return turn.refuse(
+      'failed_precondition',
+      'a worker outside of the fleet runs this execution: attest at that worker',
+    );
   }
   const container = plan.container === null ? execution_id : current.container_id;
   if (container === undefined)

@@ -69,7 +69,10 @@ export function Revoke(
   turn: SessionTurn,
 ): ToolSessionState {
   if (state.session?.source === 'inner_loop' && !isOver(state)) {
-    return turn.refuse('failed_precondition', 'the session is of the execution itself: cancel the execution instead');
+    return turn.refuse(
+      'failed_precondition',
+      'the session belongs to the execution itself: cancel the execution instead',
+    );
   }
   turn.reply({ status: isOver(state) ? state.status : 'revoked' });
   return isOver(state) ? state : close(state, { status: 'revoked', reason }, turn);

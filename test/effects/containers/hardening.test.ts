@@ -119,7 +119,7 @@ function hardening(init: boolean): void {
     assert.match(result.stderr, /Read-only file system/);
     assert.deepEqual(await readdir(setup.volume('one')), ['file']);
     const clash = [...mounts, { volume_id: 'three', mount_path: '/ro/' }];
-    await assert.rejects(setup.run({ mounts: clash }), /two volumes at one path/);
+    await assert.rejects(setup.run({ mounts: clash }), /expected one volume for each path/);
   });
 
   promise(

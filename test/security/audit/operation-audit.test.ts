@@ -111,7 +111,7 @@ describe('fail closed', () => {
     const { audit } = auditOf({ ...store.blocks, ...bound, ...never }, { failClosed: true, clock });
     const refused = assert.rejects(audit.begin(callOf('agents.delete')), {
       code: 'unavailable',
-      message: /^Nothing was done: the entry of the audit was not written in time/,
+      message: /^Nothing was done: the audit entry was not written in time/,
     });
     await clock.pass(3_000);
     await refused;

@@ -158,7 +158,7 @@ describe('methods of SvcRuntime behind an identity provider', NEEDS_SANDBOX, () 
     test(`${name} with a token of an unknown key is UNAUTHENTICATED, exempt or not`, async () => {
       const answer = await method(client, await bearer({ svc_role: 'svc:admin' }, { by: stranger }));
       assert.equal(answer.code, 'UNAUTHENTICATED');
-      assert.equal(answer.details, 'No valid token: send Authorization: Bearer TOKEN.');
+      assert.equal(answer.details, 'A valid bearer token is needed: send it in authorization.');
     });
   }
 

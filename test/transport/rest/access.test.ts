@@ -47,7 +47,7 @@ describe('who may call what', () => {
       assert.equal(refused.status, 401, `${method} ${path}`);
       assert.deepEqual(refused.body, {
         error: 'unauthenticated',
-        message: 'No valid token: send Authorization: Bearer TOKEN.',
+        message: 'A valid bearer token is needed: send it in authorization.',
       });
       assert.equal(refused.headers.get('www-authenticate'), 'Bearer realm="svc"');
     }
