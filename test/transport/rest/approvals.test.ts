@@ -56,7 +56,9 @@ for (const { name, missing, start } of AREA_KERNELS) {
       return snapshot === null ? [] : z.object({ words: z.array(ApprovalUpdate) }).parse(snapshot.state).words;
     };
     const answered = (id: string) =>
-      waitUntil('the asking actor to receive the answer', async () => (await words(id)).find(({ kind }) => kind === 'answered'));
+      waitUntil('the asking actor to receive the answer', async () =>
+        (await words(id)).find(({ kind }) => kind === 'answered'),
+      );
     const get = (path: string, user = 'alice') => at.call('GET', path, { headers: as(user) });
     const post = (path: string, body: unknown, user = 'alice') => at.postJson(path, body, as(user));
 
