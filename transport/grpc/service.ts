@@ -30,10 +30,21 @@ const MOST_FIELDS = 100_000;
 /** The generated code reads a number for the tag of a field, and mostly one for its length. */
 const MOST_NUMBERS = 2 * MOST_FIELDS;
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The library puts a replacement character in the place of bytes that are no UTF-8, so another text than the sent one would count. */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new SvcError('invalid_argument', 'the request has text that is not valid UTF-8', { field: 'request', cause });
+  }
+}
+
 /** Stops before it builds more fields than a request may have: a request of 16 MiB has room for eight million. */
 class BoundedReader extends BinaryReader {
   constructor(bytes: Uint8Array) {
-    super(bytes);
+    super(bytes, textOf);
     let left = MOST_NUMBERS;
     const read = this.uint32;
     this.uint32 = () => {

@@ -49,6 +49,19 @@ describe('limits of the gRPC server', () => {
     client.close();
   });
 
+  test('text that is not UTF-8 is INVALID_ARGUMENT instead of another text', async () => {
+    await using it = await grpcServer();
+    const client = bytesClient(it.address);
+    const answerTo = (bytes: number[]) =>
+      unary((callback) => client.AttestAgent?.(Buffer.from([0x0a, bytes.length, ...bytes]), callback));
+    for (const bytes of [[0xff], [0x61, 0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
+      const { code, details } = await answerTo(bytes);
+      assert.deepEqual([code, details], ['INVALID_ARGUMENT', 'the request has text that is not valid UTF-8']);
+    }
+    assert.doesNotMatch((await answerTo([0xef, 0xbb, 0xbf, 0xc3, 0xa9])).details, /UTF-8/);
+    client.close();
+  });
+
   test('a message of more than 100,000 fields is refused before they are built', async () => {
     await using it = await grpcServer();
     const client = bytesClient(it.address);
