@@ -9,7 +9,8 @@ export interface LedgerDelivery {
   readonly seq: number;
   /**
    * For a later attempt of a failing message, and for a message that waited behind one: its place among those that the
-   * delivery of the retry handled. Absent for a delivery of the mailbox. (partition, seq, part) identifies a delivery.
+   * delivery of the retry handled. Absent for a delivery of the mailbox. (partition, seq, part) identifies a delivery. A store that
+   * lost its last writes gives positions again: such deliveries differ in `at`.
    */
   readonly part?: number;
   /** When it was appended, Unix ms on the store's clock. */

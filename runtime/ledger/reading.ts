@@ -156,7 +156,7 @@ async function* inOrder(
     for (const delivery of await reader.read(tenant, left.slice(at, at + SEGMENTS_AT_ONCE), wanted)) {
       const place = placeOf(order, delivery);
       if (behind !== null && sign * compare(place, behind) <= 0) continue;
-      const name = place.slice(1).join(' ');
+      const name = [delivery.at, ...place.slice(1)].join(' ');
       if (seen.has(name)) continue;
       seen.add(name);
       waiting.push({ delivery, place });
@@ -184,7 +184,7 @@ async function isIn(
   reader: Pick<SegmentReader, 'read'>,
   segments: readonly SegmentRef[],
   { tenant, wanted }: ReadingWish,
-  { partition, seq, part }: LedgerDelivery,
+  { partition, seq, part, at }: LedgerDelivery,
 ): Promise<boolean> {
   const { group } = groupOf(partition);
   const overlapping = segments.filter((one) => {
@@ -194,7 +194,7 @@ async function isIn(
   });
   if (overlapping.length === 0) return false;
   const there = await reader.read(tenant, overlapping, wanted);
-  return there.some((one) => one.partition === partition && one.seq === seq && one.part === part);
+  return there.some((one) => one.partition === partition && one.seq === seq && one.part === part && one.at === at);
 }
 
 /** Compares tuples of equal types: numbers by size, texts by their characters. */

@@ -65,7 +65,7 @@ export async function recentPage(reader: SegmentReader, tenant: string, wish: Re
     for (const segment of await scan.take()) {
       const unpacked = { text: await unpackLines(segment.lines), node: segment.node };
       for (const one of await reader.unpack(placeOfSegment(segment), unpacked, { part: roots ? ROOT : null, fits }))
-        found.set(`${one.partition} ${one.seq} ${one.part ?? -1}`, one);
+        found.set(`${one.at} ${one.partition} ${one.seq} ${one.part ?? -1}`, one);
     }
     const { next } = scan;
     const complete = [...found.values()]

@@ -13,12 +13,30 @@ export function groupOf(partition: Partition): { readonly group: PartitionGroup;
   return { group: `${partition.slice(0, colon)}~${number % GROUPS}`, number };
 }
 
+/** The delivery with which a segment begins. */
+export interface SegmentStart {
+  /** Position in the log. */
+  readonly seq: number;
+  /** When it was appended, Unix ms. */
+  readonly at: number;
+  /** Lease epoch of the commit that handled it. */
+  readonly epoch: number;
+}
+
+/**
+ * The position with four decimals, and behind them time and epoch. A store that lost its last writes, or was restored, gives
+ * positions again that the ledger has: by the position alone the new segment would have the name of an old one, and documents
+ * refuse it when the old one is longer. An earlier program reads all digits as the position, which changes its fifth decimal.
+ */
+const startName = ({ seq, at, epoch }: SegmentStart): string => `${seq.toFixed(4)}${Math.floor(at)}${epoch}`;
+
 /** The id of a segment with deliveries of one partition. */
-export const partitionSegmentId = (partition: Partition, first: number): string => `${partition}.${first}`;
+export const partitionSegmentId = (partition: Partition, start: SegmentStart): string =>
+  `${partition}.${startName(start)}`;
 
 /** The id of a segment with deliveries of a group of partitions that share a log. */
-export const groupSegmentId = (group: PartitionGroup, log: SharedLog, first: number): string =>
-  `${group}/${first}/${log}`;
+export const groupSegmentId = (group: PartitionGroup, log: SharedLog, start: SegmentStart): string =>
+  `${group}/${startName(start)}/${log}`;
 
 /** The parts of a segment's id. */
 export interface SegmentPlace {
@@ -28,8 +46,9 @@ export interface SegmentPlace {
   readonly first: number;
 }
 
-const OF_GROUP = /^(.+)~(\d+)\/([\d.]+)\/log-/;
-const OF_PARTITION = /^(.*?):(\d+)\.([\d.]+)$/;
+/** Earlier programs gave names without time and epoch. */
+const OF_GROUP = /^(.+)~(\d+)\/(\d+(?:\.\d{1,4})?)\d*\/log-/;
+const OF_PARTITION = /^(.*?):(\d+)\.(\d+(?:\.\d{1,4})?)\d*$/;
 
 export function placeOfSegment({ id }: { readonly id: string }): SegmentPlace {
   const [, pool = '', group, first] = OF_GROUP.exec(id) ?? [];

@@ -8,7 +8,7 @@ import type { PartitionGroup } from './segment-names.ts';
  * A part of the deliveries of one tenant to one partition, or to a group of partitions while they share a log (R3).
  * `lines` is JSON text: one array `[seq, appendedAt, epoch, turn row, message]` for each delivery, with the partition's
  * number behind it in a segment of a group; a message in Blobs is its reference as a string. Documents hold the text
- * packed (`packLines`). After a crash overlapping segments can exist: readers keep the first of each `seq`.
+ * packed (`packLines`). After a crash overlapping segments can exist: readers keep the first of each `seq` and time.
  */
 export interface LedgerSegment extends StoredDocument {
   readonly partition: Partition | PartitionGroup;

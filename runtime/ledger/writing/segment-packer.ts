@@ -4,7 +4,13 @@ import { TenantHashes } from '../key-hash.ts';
 import type { RoundKeys } from '../key-run.ts';
 import { keysIn } from '../keys.ts';
 import { packBytes } from '../packing.ts';
-import { groupOf, groupSegmentId, type PartitionGroup, partitionSegmentId } from '../segment-names.ts';
+import {
+  groupOf,
+  groupSegmentId,
+  type PartitionGroup,
+  partitionSegmentId,
+  type SegmentStart,
+} from '../segment-names.ts';
 import { type LedgerSegment, MAX_SEGMENT_MS } from '../segments.ts';
 import { LineBytes, type LineMemory } from './line-bytes.ts';
 import { MessageKeys } from './message-keys.ts';
@@ -40,7 +46,7 @@ interface OpenGroup {
 /** The target of a partition's deliveries: its own segments, or those of its group. */
 interface SegmentTarget {
   readonly group: OpenGroup;
-  readonly idOf: (first: number) => string;
+  readonly idOf: (start: SegmentStart) => string;
   /** In a segment of a group. */
   readonly number: number | null;
 }
@@ -116,7 +122,7 @@ export class SegmentPacker {
       from = messageEnd + view.getUint32(from + DELIVERY.more);
       const more = this.#moreOf(bytes, message, messageEnd, from);
       const tenant = more === null ? this.#tenantIn(bytes, place.group) : tenantOf(more.to);
-      const segment = this.#segmentFor(tenant, place, { node, seq, at, size: messageEnd - message });
+      const segment = this.#segmentFor(tenant, place, { node, seq, at, epoch, size: messageEnd - message });
       if (more === null) this.#addFound(segment, bytes);
       else if (more.keys !== null) this.#addKnown(segment, more.to, more.keys);
       const before = segment.lines.length;
@@ -148,10 +154,10 @@ export class SegmentPacker {
     const log = this.#log;
     let place: SegmentTarget;
     if (log === null) {
-      place = { group: this.#groupOf(partition), idOf: (first) => partitionSegmentId(partition, first), number: null };
+      place = { group: this.#groupOf(partition), idOf: (start) => partitionSegmentId(partition, start), number: null };
     } else {
       const { group, number } = groupOf(partition);
-      place = { group: this.#groupOf(group), idOf: (first) => groupSegmentId(group, log, first), number };
+      place = { group: this.#groupOf(group), idOf: (start) => groupSegmentId(group, log, start), number };
     }
     this.#places.set(partition, place);
     return place;
@@ -180,12 +186,7 @@ export class SegmentPacker {
   #segmentFor(
     tenant: string,
     place: SegmentTarget,
-    {
-      node,
-      seq,
-      at,
-      size,
-    }: { readonly node: string | null; readonly seq: number; readonly at: number; readonly size: number },
+    { node, seq, at, epoch, size }: SegmentStart & { readonly node: string | null; readonly size: number },
   ): OpenSegment {
     const { name, segments } = place.group;
     const found = segments.get(tenant);
@@ -201,7 +202,7 @@ export class SegmentPacker {
       tenant,
       hashes: found?.hashes ?? new TenantHashes(tenant),
       partition: name,
-      id: place.idOf(seq),
+      id: place.idOf({ seq, at, epoch }),
       node,
       first: seq,
       last: seq,
