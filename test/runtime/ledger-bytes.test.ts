@@ -57,7 +57,7 @@ test('deliveries in any script come back from their segments, and their keys are
   await fc.assert(
     fc.asyncProperty(all, async (batches) => {
       const commits = batches.map((messages, at) => commitOf(messages, 1 + 100 * at));
-      const { groups, run } = await packed(commits);
+      const { groups, runs } = await packed(commits);
       const lines: unknown[][] = [];
       for (const { lines: text } of groups.flat()) lines.push(...JSON.parse(await unpackLines(text)));
       const expected = commits.flatMap(({ entries, rows, epoch, partitions }) =>
@@ -78,7 +78,7 @@ test('deliveries in any script come back from their segments, and their keys are
         if (keys.cause !== null) hashes.add(hashOf('cause', tenant, keys.cause));
         if (keys.effect !== null) hashes.add(hashOf('effect', tenant, keys.effect));
       }
-      const found = (run?.keys.full ?? []).flatMap((page) => [...decodeKeys(page).hashes]);
+      const found = runs.flatMap(({ keys }) => keys.full).flatMap((page) => [...decodeKeys(page).hashes]);
       assert.deepEqual(new Set(found), hashes);
     }),
     { numRuns: 60 },

@@ -16,15 +16,18 @@ export const THREAD_GROUP_BYTES = 4_000_000;
 export interface PackedRound {
   /** Segments that are written together. */
   readonly groups: readonly (readonly LedgerSegment[])[];
-  /** The keys of the round's segments, when it has ended. */
-  readonly run: RoundRun | null;
+  /** The keys of the segments of rounds that have ended. */
+  readonly runs: readonly RoundRun[];
 }
 
 /** Packs the deliveries of rounds, one round at a time. */
 export interface RoundPacker {
   /** Begins a round and drops what is left of an earlier one. */
   begin(node: string, round: number): void;
-  /** Adds deliveries. Returns what must be written now; a round that ends by that is followed by the one of the number `next`. */
+  /**
+   * Adds deliveries. Returns what must be written now. A round that ends by that is followed by the one of the number `next`,
+   * and a further one by those behind it.
+   */
   add(deliveries: readonly RecordedDeliveries[], next: number): Promise<PackedRound | null>;
   end(): Promise<PackedRound>;
 }
@@ -56,18 +59,24 @@ export class LedgerRound implements RoundPacker {
   }
 
   addNow(deliveries: readonly RecordedDeliveries[], next: number): PackedRound | null {
-    for (const some of deliveries) this.#segments.add(some);
-    if (this.#keys.isFull) {
-      const packed = this.endNow();
-      this.begin(this.#node, next);
-      return packed;
+    const ended: PackedRound[] = [];
+    for (const some of deliveries) {
+      // A piece has too few deliveries for the numbers that a round has left for segments. A stretch may have more.
+      for (const piece of some.pieces) {
+        this.#segments.add({ ...some, pieces: [piece] });
+        if (!this.#keys.isFull) continue;
+        ended.push(this.endNow());
+        this.begin(this.#node, next + ended.length - 1);
+      }
     }
-    return this.#segments.size < GATHERED_BYTES ? null : { groups: this.#groups(), run: null };
+    const groups = this.#segments.size < GATHERED_BYTES ? [] : this.#groups();
+    if (ended.length === 0 && groups.length === 0) return null;
+    return { groups: [...ended.flatMap((one) => one.groups), ...groups], runs: ended.flatMap(({ runs }) => runs) };
   }
 
   endNow(): PackedRound {
     const groups = this.#groups();
-    return { groups, run: this.#keys.isEmpty ? null : this.#keys.take() };
+    return { groups, runs: this.#keys.isEmpty ? [] : [this.#keys.take()] };
   }
 
   #groups(): LedgerSegment[][] {

@@ -53,7 +53,7 @@ export class LedgerThread implements RoundPacker {
   async end(): Promise<PackedRound> {
     const packed = await this.#ask(null);
     this.#quiet = setTimeout(() => void this.#thread.close(), QUIET_MS).unref();
-    return packed ?? { groups: [], run: null };
+    return packed ?? { groups: [], runs: [] };
   }
 
   async close(): Promise<void> {

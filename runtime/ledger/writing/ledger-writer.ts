@@ -4,7 +4,7 @@ import type { Collection, Documents } from '../../documents.ts';
 import { turnsFirst } from '../../kit/waits.ts';
 import type { ProjectedCommit } from '../../projection/views.ts';
 import type { Random } from '../../random.ts';
-import { type KeyRun, KeyRunWriter } from '../key-run.ts';
+import { type KeyRun, KeyRunWriter, type RoundRun } from '../key-run.ts';
 import type { KeyRuns } from '../key-runs.ts';
 import { DEAD_LETTERS, type DeadLetter, deadLettersOf, LEDGER, type LedgerSegment } from '../segments.ts';
 import { LedgerRound, type PackedRound, type RoundPacker } from './ledger-round.ts';
@@ -111,8 +111,10 @@ export class LedgerWriter {
     for (const stretch of stretchesOf(parts, packer === this.#here ? STRETCH_BYTES : THREAD_STRETCH_BYTES)) {
       const next = Math.max(this.#round + 1, this.#parts.clock.now());
       const packed = await packer.add(stretch, next);
-      if (packed !== null) await this.#put(runs, packed);
-      if (packed !== null && packed.run !== null) this.#round = next;
+      if (packed !== null) {
+        if (packed.runs.length > 0) this.#round = next + packed.runs.length - 1;
+        await this.#put(runs, packed);
+      }
       await turnsFirst();
     }
     await this.#put(runs, await packer.end());
@@ -124,11 +126,14 @@ export class LedgerWriter {
   }
 
   /** Writes segments, and then their keys. */
-  async #put(runs: KeyRuns, { groups, run }: PackedRound): Promise<void> {
+  async #put(runs: KeyRuns, { groups, runs: ended }: PackedRound): Promise<void> {
     for (const segments of groups) await this.#segments.putMany(segments);
-    if (run === null) return;
+    for (const run of ended) await this.#putKeys(runs, run);
+  }
+
+  async #putKeys(runs: KeyRuns, run: RoundRun): Promise<void> {
     const { node, clock, random } = this.#parts;
-    const writer = new KeyRunWriter(runs.collections, { id: `${node}.${random.uuid()}`, node, level: 0 });
+    const writer = new KeyRunWriter(runs.collections, { id: `${node}.${random.uuid()}`, node, level: 0 }, clock.now());
     for (const segment of run.segments) await writer.addSegment(segment);
     writer.addPages(run.keys);
     const written = await writer.finish(clock.now(), []);
