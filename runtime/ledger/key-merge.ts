@@ -43,6 +43,7 @@ interface KeyMergeParts {
  */
 export class KeyMerge {
   readonly #parts: KeyMergeParts;
+  readonly #startedAt: number;
   #running: Promise<void> | null = null;
   #stopped = false;
   #hasBegun = false;
@@ -54,6 +55,7 @@ export class KeyMerge {
 
   constructor(parts: KeyMergeParts) {
     this.#parts = parts;
+    this.#startedAt = parts.clock.now();
   }
 
   /** Begins the work that is due, unless it is under way. */
@@ -112,7 +114,7 @@ export class KeyMerge {
 
   async #merge(sources: readonly KeyRun[], level: number): Promise<void> {
     const { keys, node, clock, random } = this.#parts;
-    const writer = new KeyRunWriter(keys.collections, { id: `${node}.${random.uuid()}`, node, level });
+    const writer = new KeyRunWriter(keys.collections, { id: `${node}.${random.uuid()}`, node, level }, clock.now());
     const cursors: RunCursor[] = [];
     for (const run of sources) {
       const numbers = await this.#namesInto(writer, run);
@@ -181,10 +183,11 @@ export class KeyMerge {
     return there;
   }
 
-  /** Deletes what a merge of this node that was cut off left. */
+  /** Deletes what writes and merges of an earlier process of this node left. This process may be writing a run now. */
   async #deleteOpen(): Promise<void> {
     const { keys, node } = this.#parts;
-    const open = (await keys.heads()).filter((run) => run.node === node && run.state === 'open');
+    const heads = await keys.heads();
+    const open = heads.filter((run) => run.node === node && run.state === 'open' && run.written_at < this.#startedAt);
     await this.#delete(open.map(({ id }) => id));
     this.#hasBegun = true;
   }

@@ -15,7 +15,7 @@ export interface KeyRun extends StoredDocument {
   readonly level: number;
   /** `open`: its pages are being written. Readers use `live` ones only. */
   readonly state: 'open' | 'live';
-  /** Unix ms of the write, on the node's clock. */
+  /** Unix ms of the write on the node's clock; of an open run, when it was begun. */
   readonly written_at: number;
   /** Unix ms of its oldest and newest delivery. */
   readonly from_at: number;
@@ -60,6 +60,7 @@ const PAGES_AT_ONCE = 64;
 export class KeyRunWriter {
   readonly #to: KeyCollections;
   readonly #head: Pick<KeyRun, 'id' | 'node' | 'level'>;
+  readonly #begunAt: number;
   readonly #keys = new KeyPages();
   #names: SegmentRef[] = [];
   #segments = 0;
@@ -70,9 +71,10 @@ export class KeyRunWriter {
   #lastRound = 0;
   #isOpen = false;
 
-  constructor(to: KeyCollections, head: Pick<KeyRun, 'id' | 'node' | 'level'>) {
+  constructor(to: KeyCollections, head: Pick<KeyRun, 'id' | 'node' | 'level'>, now: number) {
     this.#to = to;
     this.#head = head;
+    this.#begunAt = now;
   }
 
   /** Adds a segment and returns its number in this run. */
@@ -107,7 +109,7 @@ export class KeyRunWriter {
   async flush(): Promise<void> {
     if (!this.#isOpen) {
       this.#isOpen = true;
-      await this.#to.runs.put(this.#document('open', 0, []));
+      await this.#to.runs.put(this.#document('open', this.#begunAt, []));
     }
     const [keys, names] = [this.#keys.full, this.#namePages];
     [this.#keys.full, this.#namePages] = [[], []];

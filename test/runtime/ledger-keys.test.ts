@@ -33,7 +33,7 @@ test('a key is found in every segment that has it, over the ends of pages', asyn
   await documents.open();
   try {
     const runs = await KeyRuns.open({ documents, clock: systemClock });
-    const writer = new KeyRunWriter(runs.collections, { id: 'run', node: 'node-a', level: 0 });
+    const writer = new KeyRunWriter(runs.collections, { id: 'run', node: 'node-a', level: 0 }, 0);
     const segments = 3_000;
     for (let at = 0; at < segments; at += 1)
       await writer.addSegment({ tenant: 'acme', id: `s${at}`, last: 1, from: at, to: at, writer: 'node-a', round: 1 });
