@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { COMPILED, SHORT_LIVED } from './program-options.ts';
+import { COMPILED, SHORT_LIVED, SHORT_LIVED_SCRIPT } from './program-options.ts';
 import { projectFiles } from './tree.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -51,6 +51,14 @@ export function builtProgram(source: string): string {
   const directory = process.env[BUILT];
   const name = relative(ROOT, source);
   return directory !== undefined && PROGRAMS.includes(name) ? builtFile(directory, name) : source;
+}
+
+/** Arguments of Node.js for a program that lives for seconds: its options, and what is built in place of source files. */
+export function shortLived(args: readonly string[]): string[] {
+  const directory = process.env[BUILT];
+  const built = args.map(builtProgram);
+  const isScript = directory !== undefined && built.includes(builtFile(directory, NODE));
+  return [...(isScript ? SHORT_LIVED_SCRIPT : SHORT_LIVED), ...built];
 }
 
 const builtFile = (directory: string, name: string): string => join(directory, name.replace(/\.ts$/, '.js'));
@@ -95,7 +103,7 @@ async function build(directory: string): Promise<void> {
   cpSync(join(ROOT, 'package.json'), join(draft, 'package.json'));
   mkdirSync(join(draft, 'dashboard'));
   symlinkSync(join(ROOT, 'dashboard', 'dist'), join(draft, 'dashboard', 'dist'));
-  await promisify(execFile)(process.execPath, [...SHORT_LIVED, KEEP_COMPILED, draft], {
+  await promisify(execFile)(process.execPath, [...SHORT_LIVED_SCRIPT, KEEP_COMPILED, draft], {
     env: { ...process.env, ...COMPILED },
   });
   // Another run may have been faster.

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { builtProgram } from './built-programs.ts';
-import { COMPILED, SHORT_LIVED } from './program-options.ts';
+import { shortLived } from './built-programs.ts';
+import { COMPILED } from './program-options.ts';
 
 const LOG_CHARS = 60_000;
 
@@ -50,7 +50,7 @@ export class ChildProgram<Ready> {
     const { args, env, stderr = 'pipe', user } = this.#parts;
     // Settings of the machine must not reach a test's node.
     const { PATH, HOME } = process.env;
-    const child = spawn(process.execPath, [...SHORT_LIVED, ...args.map(builtProgram)], {
+    const child = spawn(process.execPath, shortLived(args), {
       env: { PATH, HOME, NODE_NO_WARNINGS: '1', ...COMPILED, ...env },
       stdio: ['ignore', 'pipe', stderr],
       ...user,
