@@ -51,7 +51,8 @@ export function createToolGranter(parts: ToolGranterParts): NodeTools {
   const list: NodeTools['list'] = async (scope, { withoutExecution = false } = {}) => {
     const all = [...builtIn(), ...(await mcpOffers())].filter((offer) => !withoutExecution || !needsExecution(offer));
     const servers = new Set(serverNames());
-    return all.filter((offer) => parts.isListed(scope, offer, (name) => servers.has(name))).slice(0, MAX_OFFERS);
+    const hasServer = (name: string): boolean => servers.has(name);
+    return all.filter((offer) => parts.isListed(scope, offer, hasServer)).slice(0, MAX_OFFERS);
   };
 
   const granted = (scope: ToolScope, tools: readonly ToolOffer[]): ToolGrant => ({

@@ -26,6 +26,8 @@ interface CallerCall {
   readonly arguments: unknown;
   /** Id of the call in its session, as text with the JSON-RPC type: `n:1`, `s:abc`. */
   readonly call: string;
+  /** The caller's tools, when the transport has read them already. */
+  readonly grant?: ToolGrant;
 }
 
 export interface CallerAnswer {
@@ -70,15 +72,15 @@ interface Opened {
 async function openedFor(
   parts: CallerToolParts,
   { identity, trace, signal }: Caller,
-  { source, tool }: CallerCall,
+  { source, tool, grant: known }: CallerCall,
 ): Promise<Opened> {
-  const grant = await callerGrant(parts, identity);
+  const grant = known ?? (await callerGrant(parts, identity));
   const sessionId = parts.random.uuid();
   const session = {
     ...{ session_id: sessionId, source, subject: subjectOf(identity, sessionId) },
     ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
   };
-  await parts.sessions.open(identity.tenant, session, { identity, trace, signal });
+  await parts.sessions.open(identity.tenant, session, { identity, trace, signal, isFirst: true });
   const offer = grant.tools.find(({ name }) => name === tool);
   return { sessionId, isOffered: offer !== undefined, reads: offer?.reads === true };
 }

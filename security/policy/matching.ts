@@ -54,8 +54,9 @@ export const entriesFor = ({ manifest }: ToolScope, tool: NamedTool, hasServer: 
 
 /** Whether a tool is offered under a scope: not on the deny list, in the context and in the manifest. */
 export function isListed(scope: ToolScope, tool: NamedTool, hasServer: HasServer = () => false): boolean {
-  if (denied(scope, [tool.name]) || capabilitiesFor(scope, tool.name).length === 0) return false;
-  return entriesFor(scope, tool, hasServer)?.length !== 0;
+  const isNamed = (pattern: string): boolean => matchesTool(pattern, tool.name);
+  if (scope.deny_list.some(isNamed) || !scope.capabilities.some((one) => isNamed(one.tool_pattern))) return false;
+  return scope.manifest === null || scope.manifest.some((entry) => grants(entry, tool, hasServer));
 }
 
 const DEFAULT_CEILINGS: CommandCeilings = {

@@ -87,15 +87,6 @@ export function inItsTrace<T>(
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** The tool of the caller's grant that a client names. */
-async function toolOf(parts: McpParts, { identity }: Caller, name: string): Promise<string> {
-  const { tools } = await callerGrant(parts, identity);
-  return toolNamed(
-    name,
-    tools.map((one) => one.name),
-  );
-}
-
 const CALL_ID_CHARS = 200;
 
 /** `tools/call`: calls a tool for a caller and answers in the form of MCP. */
@@ -107,8 +98,12 @@ export async function callTool(
 ): Promise<CallToolResult> {
   const { name, arguments: given = {} } = params;
   if (name.length > TOOL_NAME_CHARS) throw new RpcError(INVALID_PARAMS, 'Unknown tool: the name is too long');
-  const tool = await toolOf(parts, caller, name);
-  const call = { source: 'mcp', tool, arguments: given, call: callId(id) } as const;
+  const grant = await callerGrant(parts, caller.identity);
+  const tool = toolNamed(
+    name,
+    grant.tools.map((one) => one.name),
+  );
+  const call = { source: 'mcp', tool, arguments: given, call: callId(id), grant } as const;
   return asResult(sdk, tool, callOf(parts, caller, call));
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toolSessionActor } from '../../../actors/tool-session/definition.ts';
 import { TOOL_SESSIONS, type ToolSessionDocument } from '../../../actors/tool-session/view.ts';
+import type { Documents } from '../../../runtime/documents.ts';
 import { systemRandom } from '../../../runtime/random.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import type { Authenticator, OperationAudit } from '../../../security/api.ts';
@@ -26,6 +27,7 @@ export async function mcpServer({
   denied = [],
   resource,
   audit,
+  documents = (inner) => inner,
 }: {
   readonly authenticator?: Authenticator;
   readonly callTimeoutMs?: number;
@@ -33,6 +35,8 @@ export async function mcpServer({
   readonly denied?: readonly string[];
   readonly resource?: ResourceParts;
   readonly audit?: OperationAudit;
+  /** Wraps the documents of the kernel. */
+  readonly documents?: (inner: Documents) => Documents;
 } = {}) {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-setup-'));
@@ -55,7 +59,7 @@ export async function mcpServer({
     },
   });
   const effect = createToolEffect({ granter, blobs, tools: discoveryTools(granter), mcp: { servers: behind.servers } });
-  const kernel = await startKernelNode({ definitions: [toolSessionActor({ policy })], handlers: [effect] });
+  const kernel = await startKernelNode({ definitions: [toolSessionActor({ policy })], handlers: [effect], documents });
   opened.defer(() => kernel.stop());
   const sessions = createToolSessionApi({
     client: kernel.runtime.client,
