@@ -52,6 +52,8 @@ export class MongoSession {
   readonly #options: SessionOptions;
   readonly #closing = new Set<Promise<void>>();
   #client: MongoClient;
+  /** The database of `#client`. The driver makes a new object, and copies all options, at each call of `db`. */
+  #database: Db;
   #heartbeats: Heartbeats;
   #isClosed = false;
   /** Whether the last finished call got no answer. */
@@ -60,6 +62,7 @@ export class MongoSession {
   constructor(options: SessionOptions) {
     this.#options = options;
     this.#client = options.newClient();
+    this.#database = this.#client.db(options.database);
     this.#heartbeats = new Heartbeats(this.#client);
   }
 
@@ -79,6 +82,7 @@ export class MongoSession {
    */
   async ask<T>(call: (database: Db) => Promise<T>, { reads = false } = {}): Promise<T> {
     const client = this.#openClient();
+    const database = this.#database;
     const { waits } = this.#options;
     const isQuick = reads && this.#isUnreachable;
     const limitMs = isQuick ? waits.selectionMs : longestCallMs(waits);
@@ -88,7 +92,7 @@ export class MongoSession {
       reject(notAnswered(new Error(`the driver did not end a call within ${limitMs} ms`)));
     }, limitMs);
     try {
-      const answer = await Promise.race([drive(() => call(client.db(this.#options.database))), late]);
+      const answer = await Promise.race([drive(() => call(database)), late]);
       this.#isUnreachable = false;
       return answer;
     } catch (cause) {
@@ -102,10 +106,15 @@ export class MongoSession {
   }
 
   rows(name: string): Rows {
+    let known: { readonly database: Db; readonly rows: Collection<Row> } | null = null;
+    const rowsIn = (database: Db): Collection<Row> => {
+      if (known?.database !== database) known = { database, rows: database.collection<Row>(name) };
+      return known.rows;
+    };
     return {
       namespace: `${this.#options.database}.${name}`,
-      ask: (call) => this.ask((database) => call(database.collection<Row>(name))),
-      look: (call) => this.ask((database) => call(database.collection<Row>(name)), { reads: true }),
+      ask: (call) => this.ask((database) => call(rowsIn(database))),
+      look: (call) => this.ask((database) => call(rowsIn(database)), { reads: true }),
     };
   }
 
@@ -124,6 +133,7 @@ export class MongoSession {
   #replace(client: MongoClient): void {
     if (client !== this.#client || this.#isClosed) return;
     this.#client = this.#options.newClient();
+    this.#database = this.#client.db(this.#options.database);
     this.#heartbeats = new Heartbeats(this.#client);
     this.#leave(client);
   }
