@@ -102,7 +102,7 @@ export function openApp(parts: AppParts): RestApp {
   allowOrigins(app, origins);
   if (parts.readOnly === true) refuseChanges(app);
   const admit = parts.admit === undefined ? {} : { admit: parts.admit };
-  refuseTwoHosts(app);
+  refuseOtherHosts(app);
   cutUnread(app, limits.unreadTimeoutMs);
   addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);
@@ -147,6 +147,8 @@ function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
       maxHeaderSize: limits.headerBytes,
       // Node.js checks for late requests only at this interval, by default every 30 s.
       connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / 4),
+      // `refuseOtherHosts` does it: the answer of Node.js has no body.
+      requireHostHeader: false,
     },
     routerOptions: { maxParamLength: limits.pathPartLength },
     frameworkErrors: (error, request, reply) => {
@@ -169,11 +171,14 @@ function cutLateConnections(app: RestApp, graceMs: number): void {
   });
 }
 
-/** Refuses a request with two Host headers: a proxy in front may have routed by the other one (RFC 9112, 3.2). */
-function refuseTwoHosts(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ raw: { rawHeaders } }, reply) => {
+/**
+ * Refuses a request with two Host headers, since a proxy in front may have routed by the other one, and one of HTTP/1.1 without any
+ * (RFC 9112, 3.2).
+ */
+function refuseOtherHosts(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ raw: { rawHeaders, httpVersion } }, reply) => {
     const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name));
-    if (hosts.length <= 1) return;
+    if (hosts.length === 1 || (hosts.length === 0 && httpVersion === '1.0')) return;
     // The connection is closed: a proxy may have mixed up its following requests as well.
     reply.header('connection', 'close');
     throw new SvcError('invalid_argument', 'host: expected one header');

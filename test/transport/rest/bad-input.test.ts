@@ -212,6 +212,10 @@ describe('bad requests', () => {
     assert.deepEqual([broken.status, (broken.body as { error: string }).error], [400, 'invalid_argument']);
     const twoLengths = 'POST /v1/executions HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx';
     assert.equal((await exchange(at.port, twoLengths)).status, 400);
+    const noHost = await exchange(at.port, 'GET /health HTTP/1.1\r\n\r\n');
+    const message = 'host: expected one header';
+    assert.deepEqual([noHost.status, noHost.body], [400, { error: 'invalid_argument', message }]);
+    assert.equal((await exchange(at.port, 'GET /health HTTP/1.0\r\n\r\n')).status, 200);
   });
 
   it('a request whose end or host is ambiguous is 400, and nothing behind it is read', async () => {
