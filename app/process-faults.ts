@@ -17,7 +17,6 @@ interface FaultParts {
   readonly stop: () => Promise<void> | null;
   /** Writes the rest of the log and ends the process. */
   readonly exit: (code: number) => void;
-  readonly endWithinMs?: number;
 }
 
 interface ProcessFaults {
@@ -30,7 +29,7 @@ interface ProcessFaults {
  * in an unknown state. Logs it, hands the partitions over and ends with exit code 1, so that a supervisor starts the
  * node again.
  */
-export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }: FaultParts): ProcessFaults {
+export function endOnFaults({ logger, stop, exit }: FaultParts): ProcessFaults {
   const faults = { came: false };
   let lines = 0;
   const onFault = (fault: string, thrown: unknown): void => {
@@ -42,7 +41,7 @@ export function endOnFaults({ logger, stop, exit, endWithinMs = END_WITHIN_MS }:
     if (faults.came) return;
     faults.came = true;
     process.exitCode = 1;
-    setTimeout(() => exit(1), endWithinMs);
+    setTimeout(() => exit(1), END_WITHIN_MS);
     const stopped = stop();
     const failed = (error: unknown): void => {
       logger.fatal({ fault: 'stop', error: faultFields(error) }, 'the node did not stop cleanly');

@@ -57,9 +57,6 @@ function openRealms(settings: AuthenticatorSettings, clock: Clock): ReadonlyMap<
       {
         jwksUri,
         cacheTtlMs: settings.jwksCacheTtlMs ?? 300_000,
-        staleMs: settings.jwksStaleMs ?? 3_600_000,
-        cooldownMs: settings.jwksCooldownMs ?? 10_000,
-        connectTimeoutMs: settings.connectTimeoutMs ?? 5_000,
         requestTimeoutMs: settings.requestTimeoutMs ?? 8_000,
       },
       clock,
@@ -87,7 +84,7 @@ async function authenticateToken(
 ): Promise<Identity> {
   if (token === undefined) throw new SvcError('unauthenticated');
   try {
-    const { claims, realm } = await verifyToken(token, realms, clock, settings.clockSkewMs ?? 30_000);
+    const { claims, realm } = await verifyToken(token, realms, clock);
     const names = { ...CLAIM_NAMES, ...settings.claims };
     return identityOf(claims, realm, names, credentials.tenantHeader, among.get(realm.issuerUrl));
   } catch (error) {

@@ -7,15 +7,17 @@ import { LazyHttp } from './lazy-http.ts';
 
 const MAX_JWKS_BYTES = 1024 * 1024;
 const MAX_KEYS = 100;
+/** Time for which fetched keys are used while the provider does not answer. */
+const STALE_MS = 3_600_000;
+/** Minimum time between fetches after an unknown `kid` or a failure. */
+const COOLDOWN_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 
 const KeySetDocument = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(MAX_KEYS) });
 
 interface KeySetSettings {
   readonly jwksUri: string;
   readonly cacheTtlMs: number;
-  readonly staleMs: number;
-  readonly cooldownMs: number;
-  readonly connectTimeoutMs: number;
   readonly requestTimeoutMs: number;
 }
 
@@ -24,7 +26,7 @@ type PublicKey = Awaited<ReturnType<FindKey>>;
 
 /**
  * Public keys of one realm. An unknown key is fetched from the provider (rotation without a restart), at most once per cool-down.
- * While the provider is down the last keys are used until they are `staleMs` old, then calls fail with `unavailable`.
+ * While the provider is down the last keys are used until they are an hour old, then calls fail with `unavailable`.
  */
 export class KeySet {
   readonly #settings: KeySetSettings;
@@ -40,7 +42,7 @@ export class KeySet {
     this.#settings = settings;
     this.#clock = clock;
     this.#http = new LazyHttp({
-      connect: { timeout: settings.connectTimeoutMs },
+      connect: { timeout: CONNECT_TIMEOUT_MS },
       headersTimeout: settings.requestTimeoutMs,
       bodyTimeout: settings.requestTimeoutMs,
       maxResponseSize: MAX_JWKS_BYTES,
@@ -83,20 +85,20 @@ export class KeySet {
   }
 
   #isUsable(): boolean {
-    return this.#ageMs() <= this.#settings.staleMs;
+    return this.#ageMs() <= STALE_MS;
   }
 
   #unavailable(): SvcError {
     return new SvcError('unavailable', 'The identity provider does not answer, so the token could not be checked.', {
       cause: this.#failure,
-      retryAfterMs: this.#settings.cooldownMs,
+      retryAfterMs: COOLDOWN_MS,
     });
   }
 
   /** Fetches with single flight; does nothing within the cool-down of the last attempt. */
   async #refresh(): Promise<void> {
     if (this.#fetching !== null) return this.#fetching;
-    if (this.#clock.monotonic() - this.#attemptedAtMs < this.#settings.cooldownMs) return;
+    if (this.#clock.monotonic() - this.#attemptedAtMs < COOLDOWN_MS) return;
     this.#attemptedAtMs = this.#clock.monotonic();
     this.#fetching = this.#fetch().finally(() => {
       this.#fetching = null;

@@ -48,16 +48,8 @@ export interface AuthenticatorSettings {
   readonly claims?: Partial<ClaimNames>;
   /** Time for which fetched keys count as fresh. Default 300,000. */
   readonly jwksCacheTtlMs?: number;
-  /** Time for which fetched keys are used while the provider does not answer. Default 3,600,000. */
-  readonly jwksStaleMs?: number;
-  /** Minimum time between fetches after an unknown `kid` or a failure. Default 10,000. */
-  readonly jwksCooldownMs?: number;
-  /** Time-out of connecting. Default 5,000. */
-  readonly connectTimeoutMs?: number;
   /** Time-out of a whole fetch. Default 8,000. */
   readonly requestTimeoutMs?: number;
-  /** Tolerated difference of clocks for `exp` and `nbf`. Default 30,000. */
-  readonly clockSkewMs?: number;
 }
 
 /** The settings of `spec.iam` in the form that the authenticator takes. */

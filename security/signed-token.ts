@@ -158,6 +158,9 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'];
 
+/** Tolerated difference of clocks for `exp` and `nbf`. */
+const CLOCK_SKEW_SECS = 30;
+
 const MAX_LENGTH = 16 * 1024;
 
 /** A realm with the keys that sign for it. */
@@ -181,7 +184,6 @@ export async function verifyToken(
   token: string,
   realms: ReadonlyMap<string, Realm>,
   clock: Clock,
-  clockSkewMs: number,
 ): Promise<{ claims: JWTPayload; realm: RealmSettings }> {
   // Unverified: only selects the realm whose keys must verify the token.
   const realm = realms.get(jose().decodeJwt(token).iss ?? '');
@@ -194,7 +196,7 @@ export async function verifyToken(
     issuer: settings.issuerUrl,
     audience: typeof settings.audience === 'string' ? settings.audience : [...settings.audience],
     requiredClaims: ['exp', 'sub'],
-    clockTolerance: clockSkewMs / 1000,
+    clockTolerance: CLOCK_SKEW_SECS,
     currentDate: new Date(clock.now()),
   });
   return { claims: verified.payload, realm: settings };

@@ -30,5 +30,4 @@ export function traceOf(traceparent: Header, tracestate?: Header, random: Random
 }
 
 /** The `traceparent` of an answer: the same trace with a span of this node. */
-export const traceparentOf = (trace: string, random: Random = systemRandom): string =>
-  `00-${trace}-${random.hex(8)}-01`;
+export const traceparentOf = (trace: string): string => `00-${trace}-${systemRandom.hex(8)}-01`;

@@ -75,13 +75,13 @@ export async function hasUser(engine: ContainerEngine, image: string, signal: Ab
 }
 
 async function pull(parts: EngineParts, image: string, login: Login | null, signal: AbortSignal): Promise<void> {
-  const { engine, pullTimeoutMs = PULL_TIMEOUT_MS } = parts;
+  const { engine } = parts;
   const auth = login === null ? {} : { authconfig: { ...login, serveraddress: addressOf(image) } };
   // A broken pull is repeated; the engine keeps the layers it has.
   const once = async (docker: Docker, stop: AbortSignal) => {
     await readPull(await docker.pull(withTag(image), { ...auth, abortSignal: stop }));
   };
-  await engine.call(signal, once, pullTimeoutMs);
+  await engine.call(signal, once, PULL_TIMEOUT_MS);
 }
 
 function addressOf(image: string): string {

@@ -74,8 +74,6 @@ export interface ContainerParts {
   readonly startSettleMs?: number;
   /** Resolves the names of registries; absent: as the system does. */
   readonly resolveRegistry?: ResolveRegistry;
-  /** Time-out of an image pull. */
-  readonly pullTimeoutMs?: number;
 }
 
 export type EngineParts = ContainerParts & { readonly engine: ContainerEngine };

@@ -60,8 +60,8 @@ type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, valu
  * A filter of system calls for `bwrap --seccomp` and this architecture; null for an unknown one. It refuses calls that
  * unprivileged programs do not need and that past escapes used.
  */
-export function seccompFilter(architecture: string = process.arch): Buffer | null {
-  const known = ARCHITECTURES[architecture];
+export function seccompFilter(): Buffer | null {
+  const known = ARCHITECTURES[process.arch];
   if (known === undefined || endianness() !== 'LE') return null;
   const { audit, clone, ioctl, sockets, refused } = known;
   const refuse = (error: number): Instruction => [RETURN, 0, 0, ERRNO | error];
@@ -69,7 +69,7 @@ export function seccompFilter(architecture: string = process.arch): Buffer | nul
     [LOAD, 0, 0, ARCHITECTURE],
     ...ifElse(EQUAL, audit, [], [refuse(ENOSYS)]),
     [LOAD, 0, 0, NUMBER],
-    ...(architecture === 'x64' ? ifElse(AT_LEAST, X32_BIT, [refuse(ENOSYS)], []) : []),
+    ...(process.arch === 'x64' ? ifElse(AT_LEAST, X32_BIT, [refuse(ENOSYS)], []) : []),
     ...[...refused, ...REFUSED_EVERYWHERE].flatMap((number) => ifElse(EQUAL, number, [refuse(EPERM)], [])),
     // Its flags are behind a pointer, which a filter cannot read; C libraries fall back to clone.
     ...ifElse(EQUAL, CLONE3, [refuse(ENOSYS)], []),

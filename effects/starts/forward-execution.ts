@@ -61,11 +61,12 @@ interface ForwardParts {
     version: string,
   ) => Promise<string>;
   readonly clock: Clock;
-  /** Time between two checks of the health of a worker that sends nothing. Default 5 s. */
-  readonly lookEveryMs?: number;
   /** Pause before a lost worker is reported, so that a dead one that still counts as healthy is not called at once. */
   readonly pauseMs?: number;
 }
+
+/** Time between two checks of the health of a worker that sends nothing. */
+const LOOK_EVERY_MS = 5_000;
 
 const FINAL = new Set(['execution_completed', 'execution_failed']);
 
@@ -135,11 +136,7 @@ async function follow(parts: ForwardParts, { input, worker, manifestYaml }: Run,
 }
 
 /** Calls back once when the worker is no longer healthy. */
-function watchHealth(
-  { workers, clock, lookEveryMs = 5_000 }: ForwardParts,
-  worker: Worker,
-  onLost: () => void,
-): () => void {
+function watchHealth({ workers, clock }: ForwardParts, worker: Worker, onLost: () => void): () => void {
   let isOver = false;
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
@@ -150,7 +147,7 @@ function watchHealth(
     arm();
   };
   const arm = (): void => {
-    cancel = clock.after(lookEveryMs, () => void look());
+    cancel = clock.after(LOOK_EVERY_MS, () => void look());
   };
   arm();
   return () => {

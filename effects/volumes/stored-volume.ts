@@ -55,8 +55,6 @@ export interface VolumeLimits {
   readonly defaultSizeLimitMb: number;
   /** Upper bound for all volumes. */
   readonly maxSizeLimitMb: number;
-  /** How long an implicit workspace is kept after the end of its execution. Default: an hour. */
-  readonly implicitKeepMs?: number;
   /** Maximum number of volumes of a tenant, workspaces included. Default 10,000. */
   readonly volumesPerTenant?: number;
 }
@@ -93,7 +91,5 @@ export function expiry(
   if (Number.isInteger(hours) && hours >= 1 && hours <= MAX_TTL_HOURS) return now + hours * HOUR_MS;
   throw new SvcError('invalid_argument', `ttl_hours: expected 1 to ${MAX_TTL_HOURS}`, { field: 'ttl_hours' });
 }
-
-export const implicitKeepMs = (limits: VolumeLimits): number => limits.implicitKeepMs ?? HOUR_MS;
 
 export const volumesPerTenant = (limits: VolumeLimits): number => limits.volumesPerTenant ?? 10_000;

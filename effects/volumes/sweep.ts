@@ -1,7 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { systemCode } from './file-failure.ts';
-import { implicitKeepMs, type VolumeDocument } from './stored-volume.ts';
+import { HOUR_MS, type VolumeDocument } from './stored-volume.ts';
 import { openDirectory, removeTree } from './tree.ts';
 import { UPLOADS } from './volume-path.ts';
 import type { VolumeStore } from './volume-store.ts';
@@ -100,9 +100,12 @@ async function remove(store: VolumeStore, volume: VolumeDocument): Promise<boole
 /** A younger volume of an agent may be that of an execution that is being started. */
 const STARTED_AFTER_MS = 10 * 60_000;
 
+/** How long the volumes of an execution are kept after its end. */
+const IMPLICIT_KEEP_MS = HOUR_MS;
+
 /** Sets the expiry of volumes of an ended execution, unless they expire earlier; a later pass removes them. */
 async function expire(store: VolumeStore, volume: VolumeDocument, now: number): Promise<boolean> {
-  const expires_at_ms = now + implicitKeepMs(store.parts.limits);
+  const expires_at_ms = now + IMPLICIT_KEEP_MS;
   if (volume.status !== 'ready' || (volume.expires_at_ms ?? Infinity) <= expires_at_ms) return false;
   if (volume.made_by === 'agent' && now - Date.parse(volume.created_at) < STARTED_AFTER_MS) return false;
   if (await store.isUsed(volume)) return false;

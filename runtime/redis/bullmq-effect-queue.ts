@@ -12,13 +12,6 @@ export interface BullmqEffectQueueOptions {
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
   /** Prefix of all keys. The queue's name follows it as hash tag. */
   readonly prefix?: string;
-  /** How long a dead worker's job stays assigned to it, milliseconds. Live workers renew at half of this time. */
-  readonly lockMs?: number;
-  /**
-   * How often workers look for jobs of dead ones, milliseconds. Such a job comes back within `lockMs + 2 *
-   * stalledEveryMs`.
-   */
-  readonly stalledEveryMs?: number;
   /** Called for faults of the connection and of jobs, from which BullMQ recovers by itself. */
   readonly onFault: (error: unknown) => void;
 }
@@ -42,7 +35,9 @@ interface Working {
   readonly connection: Connection;
 }
 
+/** How long a dead worker's job stays assigned to it. Live workers renew at half of this time. */
 const LOCK_MS = 6_000;
+/** How often workers look for jobs of dead ones. Such a job comes back within `LOCK_MS + 2 * STALLED_EVERY_MS`. */
 const STALLED_EVERY_MS = 2_000;
 /** How soon a worker whose connection was closed reconnects. BullMQ's default is 15 s. */
 const ASK_AGAIN_MS = 1_000;
@@ -172,7 +167,7 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   #startWorker(name: string, concurrency: number, run: RunJob): EffectWorker {
-    const { lockMs = LOCK_MS, stalledEveryMs = STALLED_EVERY_MS, onFault } = this.#options;
+    const { onFault } = this.#options;
     this.#connected();
     const connection = this.#connect();
     const running = new Set<Promise<JobOutcome>>();
@@ -186,8 +181,8 @@ export class BullmqEffectQueue implements EffectQueue {
       connection,
       prefix: this.#prefix(name),
       concurrency: concurrency - local.slots,
-      lockDuration: lockMs,
-      stalledInterval: stalledEveryMs,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALLED_EVERY_MS,
       runRetryDelay: ASK_AGAIN_MS,
       // The effect's record counts and bounds the attempts.
       maxStalledCount: Number.MAX_SAFE_INTEGER,

@@ -27,7 +27,8 @@ export function cutPipelines(server: Server, most: number): void {
 }
 
 /** Makes the connections of a server take turns once many requests have arrived in one turn of the event loop. */
-export function readInTurns(server: Server, reading: ReadingTurns = new ReadingTurns()): void {
+export function readInTurns(server: Server): void {
+  const reading = new ReadingTurns();
   let requests = 0;
   let isScheduled = false;
   const nextTurn = (): void => {

@@ -60,8 +60,8 @@ export const START_KEYS: CollectionSpec = { name: 'start_keys', unique: [['execu
  * one caller: the first start under a key still takes it, so that a repeat of an older start, or one on an older node,
  * finds it.
  */
-export function executionIdFor(tenant: string, key: string | undefined, random: Random = systemRandom): string {
-  if (key === undefined) return random.uuid();
+export function executionIdFor(tenant: string, key: string | undefined): string {
+  if (key === undefined) return systemRandom.uuid();
   return derivedUuid(NAMESPACE, tenant, key);
 }
 
