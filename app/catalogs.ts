@@ -13,10 +13,11 @@ import type { Documents } from '../runtime/documents.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
 import type { Secrets } from '../security/api.ts';
 import { countBound, type OverridesOf } from '../security/rate-bounds.ts';
+import { UNFINISHED_STATUSES } from '../usecases/runs/run.ts';
 import { WORKFLOW_EXECUTIONS, type WorkflowExecutionDocument } from '../usecases/workflow-runs.ts';
 import type { NodeContext } from './node-context.ts';
 
-const NOT_ENDED = { in: ['pending', 'running', 'waiting_for_human_input'] };
+const NOT_ENDED = { in: UNFINISHED_STATUSES };
 
 /**
  * Counts running executions and workflow runs, from lists that are at most 250 ms behind. Across tenants it returns

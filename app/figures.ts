@@ -7,6 +7,7 @@ import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { LookedUp, NodeMetrics } from '../transport/internal/node-metrics.ts';
 import type { RunsApi } from '../usecases/runs/list-runs.ts';
+import { UNFINISHED_STATUSES } from '../usecases/runs/run.ts';
 import type { Areas } from './areas.ts';
 import type { NodeContext } from './node-context.ts';
 
@@ -105,11 +106,14 @@ export class BackgroundFigures {
     let left = MOST_COUNTED;
     for (const tenant of await this.#parts.tenants()) {
       for (let next: string | undefined, more = true; more && left > 0; more = next !== undefined) {
-        const filter = { status: ['pending', 'running', 'waiting_for_human_input'] as const };
-        const page = await this.#parts.runs.list(tenant, filter, {
-          limit: PAGE,
-          ...(next === undefined ? {} : { next }),
-        });
+        const page = await this.#parts.runs.list(
+          tenant,
+          { status: UNFINISHED_STATUSES },
+          {
+            limit: PAGE,
+            ...(next === undefined ? {} : { next }),
+          },
+        );
         for (const { kind, wait_reason } of page.runs) {
           const key = `${kind} ${wait_reason}`;
           const known = counts.get(key) ?? { kind, wait_reason: wait_reason ?? 'turn', count: 0 };

@@ -1,7 +1,7 @@
 import { positionOf } from '../runtime/documents/document-query.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
 import { AGENT_MANIFESTS, AGENTS } from './agent-record.ts';
-import type { RecordedEvent } from './store/event-log.ts';
+import type { CatalogLogEvent } from './api.ts';
 import type { CatalogRecord, VersionEntry } from './store/record.ts';
 import type { ManifestRecord } from './store/stored-manifests.ts';
 
@@ -12,7 +12,7 @@ export interface AgentWithoutScope extends StoredDocument {
   readonly description: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly deleted: boolean;
-  readonly last_event: RecordedEvent;
+  readonly last_event: CatalogLogEvent;
 }
 
 /** The former collection. Its unique index would prevent a user's agent from having the same name as an agent of the tenant. */

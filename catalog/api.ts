@@ -96,9 +96,11 @@ export interface AgentCatalog extends Catalog<AgentSummary, DeployedAgent> {
   ): Promise<{ events: CatalogLogEvent[]; total: number }>;
 }
 
+/** An event of a deployed agent or workflow. Its record carries the last event, written before the log. */
 export interface CatalogLogEvent {
   readonly sequence: number;
   readonly event_type: string;
+  /** Includes the user and the time. */
   readonly payload: Readonly<Record<string, unknown>>;
   readonly recorded_at: string;
 }

@@ -1,6 +1,6 @@
 import type { Problem } from '../manifests/schema-problems.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
-import { SvcError } from '../runtime/errors.ts';
+import { invalidField, SvcError } from '../runtime/errors.ts';
 import { OneAtATimePerKey } from '../runtime/kit/queues.ts';
 
 /** Changes of one kind in one tenant; `version` counts them. */
@@ -94,8 +94,7 @@ export const MAX_PAGE = 1_000;
 /** Throws `invalid_argument` naming the field. */
 export function checkPage(limit: number, skip: number, skipName: string): { limit: number; skip: number } {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
-    throw new SvcError('invalid_argument', `limit: expected 1 to ${MAX_PAGE}`, { field: 'limit' });
-  if (!Number.isInteger(skip) || skip < 0 || skip > 1_000_000)
-    throw new SvcError('invalid_argument', `${skipName}: expected 0 to 1000000`, { field: skipName });
+    throw invalidField('limit', `expected 1 to ${MAX_PAGE}`);
+  if (!Number.isInteger(skip) || skip < 0 || skip > 1_000_000) throw invalidField(skipName, 'expected 0 to 1000000');
   return { limit, skip };
 }

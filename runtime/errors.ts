@@ -365,6 +365,10 @@ export class SvcError extends Error {
   }
 }
 
+/** The error of a field that its caller must change. `text` says what was expected there. */
+export const invalidField = (field: string, text: string): SvcError =>
+  new SvcError('invalid_argument', `${field}: ${text}`, { field });
+
 /** Converts any thrown value to an SvcError. A foreign error becomes `internal` and is kept as `cause`. */
 export function toSvcError(thrown: unknown): SvcError {
   if (thrown instanceof SvcError) return thrown;
@@ -372,19 +376,16 @@ export function toSvcError(thrown: unknown): SvcError {
 }
 
 /**
- * Returns the store of this node whose absence caused a failure; null when none did. An error that wraps another one
- * keeps this store as long as its kind is `retry`.
+ * The store of this node whose absence caused a failure, or null. An error that wraps another one keeps this store as
+ * long as its kind is `retry`.
  */
 export function unreachableStore(thrown: unknown): OwnStore | null {
-  for (let error = thrown; error instanceof SvcError && error.row.kind === 'retry'; error = error.cause) {
+  for (let error = thrown; error instanceof SvcError && error.row.kind === 'retry'; error = error.cause)
     if (error.store !== undefined) return error.store;
-  }
   return null;
 }
 
-/**
- * Wraps a lookup that a call makes before it acts. When a store is unavailable, the error says that nothing was done.
- */
+/** Wraps a lookup before a call acts. When a store is unavailable, the error says that nothing was done. */
 export async function beforeActing<T>(looking: Promise<T>): Promise<T> {
   try {
     return await looking;

@@ -1,4 +1,4 @@
-import { SvcError } from './errors.ts';
+import { invalidField } from './errors.ts';
 
 /** One limit: at most `limit` units in each window of `windowMs`, counted under `key`. */
 export interface RateLimit {
@@ -52,17 +52,15 @@ const isCount = (value: number, max: number): boolean => Number.isSafeInteger(va
 
 /** Checks the arguments of `take` before any adapter counts. Throws `invalid_argument` naming the field. */
 export function checkTake(tenant: string, limits: readonly RateLimit[], units: number): void {
-  if (tenant === '') throw wrong('tenant', 'expected a tenant');
-  if (!isCount(units, MAX_COUNT)) throw wrong('units', `expected a whole number from 0 to ${MAX_COUNT}, got ${units}`);
-  if (limits.length > MAX_BOUNDS) throw wrong('limits', `expected at most ${MAX_BOUNDS}, got ${limits.length}`);
+  if (tenant === '') throw invalidField('tenant', 'expected a tenant');
+  if (!isCount(units, MAX_COUNT))
+    throw invalidField('units', `expected a whole number from 0 to ${MAX_COUNT}, got ${units}`);
+  if (limits.length > MAX_BOUNDS) throw invalidField('limits', `expected at most ${MAX_BOUNDS}, got ${limits.length}`);
   for (const { key, limit, windowMs } of limits) {
     if (key.length === 0 || key.length > MAX_KEY_CHARACTERS)
-      throw wrong('limits.key', `expected 1 to ${MAX_KEY_CHARACTERS} characters, got ${key.length}`);
-    if (!isCount(limit, MAX_COUNT)) throw wrong('limits.limit', `expected a whole number, got ${limit}`);
+      throw invalidField('limits.key', `expected 1 to ${MAX_KEY_CHARACTERS} characters, got ${key.length}`);
+    if (!isCount(limit, MAX_COUNT)) throw invalidField('limits.limit', `expected a whole number, got ${limit}`);
     if (!isCount(windowMs, MAX_WINDOW_MS) || windowMs === 0)
-      throw wrong('limits.windowMs', `expected milliseconds from 1 to ${MAX_WINDOW_MS}, got ${windowMs}`);
+      throw invalidField('limits.windowMs', `expected milliseconds from 1 to ${MAX_WINDOW_MS}, got ${windowMs}`);
   }
 }
-
-const wrong = (field: string, text: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: ${text}`, { field });

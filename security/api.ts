@@ -48,7 +48,7 @@ export { bearerToken } from './signed-token.ts';
 export { type Action, allows, delegatedTenant, mayActFor, requireRole, requireVolumeRole } from './tenant.ts';
 export type { SignedDelivery, Webhooks } from './webhooks/deliveries.ts';
 export type { BodySignature } from './webhooks/schemes.ts';
-export { SCHEMES } from './webhooks/schemes.ts';
+export { type RepeatRules, SCHEMES } from './webhooks/schemes.ts';
 
 /** What a tier limits (H27); `tool:NAME` is one call of that tool. */
 export type Limited = 'agent_executions' | 'workflow_executions' | 'model_calls' | 'model_tokens' | `tool:${string}`;

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } fr
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { SvcError } from '../runtime/errors.ts';
+import { invalidField } from '../runtime/errors.ts';
 import { makePrivateFile, readPrivateFile, unusable } from './keys/file-keys.ts';
 
 const MAX_PEM_BYTES = 4 * 1024;
@@ -40,7 +40,7 @@ export function parsePublicKeyPem(pem: string): KeyObject {
   const key = Buffer.byteLength(pem) <= MAX_PEM_BYTES && isPublicPem(pem) ? readable(() => createPublicKey(pem)) : null;
   if (key?.asymmetricKeyType === 'ed25519') return key;
   const expected = `an Ed25519 public key in PEM, at most ${MAX_PEM_BYTES} bytes`;
-  throw new SvcError('invalid_argument', `public_key_pem: expected ${expected}`, { field: 'public_key_pem' });
+  throw invalidField('public_key_pem', `expected ${expected}`);
 }
 
 /** Node.js would accept a private key too and derive the public one; the sender must get an error instead. */

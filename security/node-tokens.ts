@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
-import { SvcError } from '../runtime/errors.ts';
+import { invalidField } from '../runtime/errors.ts';
 import { NODE_TOKEN_TTL_MS } from './keys/published-keys.ts';
 import { parsePublicKeyPem } from './node-key.ts';
 import {
@@ -87,9 +87,7 @@ async function issue(
 ): Promise<{ readonly token: string; readonly expiresAt: number }> {
   const publicKey = parsePublicKeyPem(node.publicKeyPem);
   if (!NodeId.safeParse(node.nodeId).success) {
-    throw new SvcError('invalid_argument', 'node_id: expected 1 to 256 characters, none of them a control character', {
-      field: 'node_id',
-    });
+    throw invalidField('node_id', 'expected 1 to 256 characters, none of them a control character');
   }
   const iat = Math.floor(parts.clock.now() / 1_000);
   const exp = iat + NODE_TOKEN_TTL_MS / 1_000;

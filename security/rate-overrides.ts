@@ -3,7 +3,7 @@ import type { NodeRateLimits, Rates } from '../manifests/node/rate-limits.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { CollectionSpec, Documents, StoredDocument } from '../runtime/documents.ts';
-import { SvcError } from '../runtime/errors.ts';
+import { invalidField, SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
 import type { RateLimits } from '../runtime/rate-limits.ts';
 import type { OverrideTarget, RateOverride, RateOverrides, RateUsage } from './api.ts';
@@ -129,13 +129,10 @@ const idOf = ({ tenant, subject }: OverrideTarget): string =>
 
 function checked(target: OverrideTarget): OverrideTarget {
   const { tenant, subject } = target;
-  if (!isTenantSlug(tenant)) throw wrong('tenant', 'expected a tenant slug');
+  if (!isTenantSlug(tenant)) throw invalidField('tenant', 'expected a tenant slug');
   if (subject === undefined || (subject !== '' && subject.length <= MAX_SUBJECT_CHARS)) return target;
-  throw wrong('subject', `expected 1 to ${MAX_SUBJECT_CHARS} characters`);
+  throw invalidField('subject', `expected 1 to ${MAX_SUBJECT_CHARS} characters`);
 }
-
-const wrong = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: ${expected}`, { field });
 
 const viewOf = (document: RateOverrideDocument): RateOverride => ({
   tenant: document.target_tenant,

@@ -6,7 +6,7 @@ import type { ActorSnapshot } from '../runtime/client.ts';
 import { REMOVED_VERSION } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
-import { outcomeOf, type RunOutcome } from './runs/run.ts';
+import { outcomeOf, type RunOutcome, UNFINISHED_STATUSES } from './runs/run.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
 
 /** Result of `svc.task.status` (W36), with the ids that a caller needs. */
@@ -139,7 +139,7 @@ interface Runs {
   status(tenant: string, id: string): Promise<{ readonly status: string }>;
 }
 
-const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
+const UNFINISHED: ReadonlySet<string> = new Set(UNFINISHED_STATUSES);
 
 /** Whether a run has ended. An unknown run counts as ended, since it was removed. */
 export async function hasEnded(runs: Runs, tenant: string, id: string): Promise<boolean> {

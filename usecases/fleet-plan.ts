@@ -2,7 +2,7 @@ import type { Viewer } from '../runtime/identity.ts';
 import { poolOfTags } from '../runtime/locator.ts';
 import type { ClusterApi, ClusterPlan, FleetChange } from './ports/cluster.ts';
 import type { RunsApi } from './runs/list-runs.ts';
-import type { Run } from './runs/run.ts';
+import { type Run, UNFINISHED_STATUSES } from './runs/run.ts';
 
 /** An unfinished run whose pool would have no node. */
 type StrandedRun = Pick<Run, 'id' | 'kind' | 'name' | 'status' | 'tags'> & { readonly pool: string };
@@ -25,8 +25,6 @@ const PAGE = 1_000;
 
 const MOST_NAMED = 50;
 
-const UNFINISHED = ['pending', 'running', 'waiting_for_human_input'] as const;
-
 /** Plans a change of the fleet without making it. Throws as `ClusterApi.plan` does. */
 export async function planFleet(
   { cluster, runs }: { readonly cluster: Pick<ClusterApi, 'plan'>; readonly runs: Pick<RunsApi, 'list'> },
@@ -48,7 +46,7 @@ async function strandedIn(
   let next: string | undefined;
   if (pools.size === 0) return { count, complete: true, runs: named };
   for (let examined = 0; examined < MOST_EXAMINED; ) {
-    const page = await runs.list(viewer, { status: UNFINISHED }, { limit: PAGE, next });
+    const page = await runs.list(viewer, { status: UNFINISHED_STATUSES }, { limit: PAGE, next });
     for (const { id, kind, name, status, tags } of page.runs) {
       const pool = poolOfTags(tags);
       if (!pools.has(pool)) continue;

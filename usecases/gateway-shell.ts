@@ -1,4 +1,4 @@
-import { SvcError } from '../runtime/errors.ts';
+import { invalidField, SvcError } from '../runtime/errors.ts';
 import type { DispatchAnswer, GatewayAnswer, GatewayProblem } from './gateway.ts';
 
 /** Content type of answers in the shell form. */
@@ -11,8 +11,7 @@ const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * variable, argument or path can contain.
  */
 function quoted(field: string, value: string): string {
-  if (value.includes('\0'))
-    throw new SvcError('invalid_argument', `${field}: expected text without a NUL character`, { field });
+  if (value.includes('\0')) throw invalidField(field, 'expected text without a NUL character');
   return `'${value.replaceAll("'", String.raw`'\''`)}'`;
 }
 
@@ -110,27 +109,27 @@ export function readShellRequest(bytes: Uint8Array): Record<string, unknown> {
   const { lines, body } = split(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const [type = '', ...fields] = lines;
   const parts = Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
-  if (parts === undefined) throw malformed('type', 'expected "generate" or "dispatch_result" as the first line');
+  if (parts === undefined) throw invalidField('type', 'expected "generate" or "dispatch_result" as the first line');
   const heads = headsOf(fields);
   const message: Record<string, unknown> = { type };
   let at = 0;
   for (const part of parts) {
     const count = heads.get(`${part}_bytes`);
-    if (count === undefined || !COUNT.test(count)) throw malformed(`${part}_bytes`, 'expected a number of bytes');
+    if (count === undefined || !COUNT.test(count)) throw invalidField(`${part}_bytes`, 'expected a number of bytes');
     heads.delete(`${part}_bytes`);
     const end = at + Number(count);
-    if (end > body.length) throw malformed(part, `expected ${count} bytes, but the request ends earlier`);
+    if (end > body.length) throw invalidField(part, `expected ${count} bytes, but the request ends earlier`);
     message[part] = decode(part, body.subarray(at, end));
     at = end;
   }
-  if (at !== body.length) throw malformed('body', `${body.length - at} bytes follow the last part`);
+  if (at !== body.length) throw invalidField('body', `${body.length - at} bytes follow the last part`);
   for (const [name, value] of heads) message[name] = fieldOf(name, value);
   return message;
 }
 
 function split(bytes: Buffer): { lines: string[]; body: Buffer } {
   const end = bytes.subarray(0, MAX_HEAD_BYTES).indexOf('\n\n');
-  if (end < 0) throw malformed('head', `expected an empty line within the first ${MAX_HEAD_BYTES} bytes`);
+  if (end < 0) throw invalidField('head', `expected an empty line within the first ${MAX_HEAD_BYTES} bytes`);
   return { lines: bytes.toString('utf8', 0, end).split('\n'), body: bytes.subarray(end + 2) };
 }
 
@@ -140,7 +139,7 @@ function headsOf(lines: readonly string[]): Map<string, string> {
     const space = line.indexOf(' ');
     const name = space < 0 ? line : line.slice(0, space);
     if (!/^[a-z_]{1,32}$/.test(name) || heads.has(name))
-      throw malformed('head', 'expected lines "NAME VALUE", each once');
+      throw invalidField('head', 'expected lines "NAME VALUE", each once');
     heads.set(name, space < 0 ? '' : line.slice(space + 1));
   }
   return heads;
@@ -160,6 +159,3 @@ function decode(part: string, bytes: Uint8Array): string {
     throw new SvcError('invalid_argument', `${part}: is not valid UTF-8`, { field: part, cause });
   }
 }
-
-const malformed = (field: string, problem: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: ${problem}`, { field });

@@ -7,9 +7,10 @@ import type { ActorClient, ActorEvent, CallOptions } from '../runtime/client.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { newestFirst, type Page, type PageAsked, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection } from '../runtime/documents.ts';
-import { isErrorCode, SvcError } from '../runtime/errors.ts';
+import { invalidField, isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
+import type { RepeatRules } from '../security/api.ts';
 
 export interface StimulusContent {
   readonly source: string;
@@ -21,14 +22,6 @@ export interface StimulusContent {
   readonly repeats?: RepeatRules;
   /** Forwarded HTTP headers. Headers that could carry secrets are dropped here. */
   readonly headers: Readonly<Record<string, string>>;
-}
-
-/** How to treat a stimulus whose key was used before. */
-interface RepeatRules {
-  /** How long after the first delivery the same key counts as a repeat. */
-  readonly windowMs: number;
-  /** True: a repeat gets the answer of the first delivery, once that has its workflow. False: a repeat is refused. */
-  readonly answered: boolean;
 }
 
 export interface IngestStimulus extends StimulusContent {
@@ -214,19 +207,16 @@ const webhookIdentity = ({ source }: StimulusContent, tenant: string): IngestSti
   tier: 'enterprise',
 });
 
-const expected = (field: string, what: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${what}`, { field });
-
 /** A source names a route (catalog/stimulus-routes.ts), so it must be a valid name. */
 function checkSource(source: string): void {
   if (source.trim() === '' || source.length > MAX_SOURCE_CHARS || CONTROL.test(source))
-    throw expected('source', `1 to ${MAX_SOURCE_CHARS} characters, none of them a control character`);
+    throw invalidField('source', `expected 1 to ${MAX_SOURCE_CHARS} characters, none of them a control character`);
 }
 
 function receiveOf(request: IngestStimulus, routing: Routing): Receive {
   const { source, content, contentEncoding, headers, idempotencyKey: key, repeats } = request;
   if (key !== undefined && (key === '' || key.length > MAX_KEY_CHARS))
-    throw expected('idempotency_key', `1 to ${MAX_KEY_CHARS} characters`);
+    throw invalidField('idempotency_key', `expected 1 to ${MAX_KEY_CHARS} characters`);
   if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) {
     throw new SvcError('payload_too_large', `content: expected at most ${MAX_CONTENT_BYTES} bytes`, {
       field: 'content',
@@ -287,9 +277,7 @@ function forwardedHeaders(headers: Readonly<Record<string, string>>): Record<str
     .filter(([name]) => name !== '' && name !== '__proto__' && !SECRET.test(name));
   const chars = kept.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   if (kept.length <= MOST && chars <= MAX_CHARS) return Object.fromEntries(kept);
-  throw new SvcError('invalid_argument', `headers: expected at most ${MOST}, with ${MAX_CHARS} characters together`, {
-    field: 'headers',
-  });
+  throw invalidField('headers', `expected at most ${MOST}, with ${MAX_CHARS} characters together`);
 }
 
 /** How long a caller waits for the start of the workflow, ms, before it gets `deadline_exceeded`. */

@@ -16,12 +16,20 @@ import type { ActorClient, ActorSnapshot, CallOptions } from '../runtime/client.
 import { newestFirst, type Page, pageOf, shownPage } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
-import { type Identity, mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import {
+  type Identity,
+  mayStop,
+  ownerPart,
+  seenPart,
+  sees,
+  seesAll,
+  tenantOfViewer,
+  type Viewer,
+} from '../runtime/identity.ts';
 import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi } from './executions.ts';
 import { MAX_LISTED, MAX_LOG_EVENTS } from './fields.ts';
 import { refuseCertainlyTooLarge, turnFor } from './large-values.ts';
-import { KnownOwners } from './runs/known-owners.ts';
 import { endedAlready, type RunApi, type RunCallParts, removeRun, runReads } from './runs/run-calls.ts';
 import type { OwnWait, WaitLookups, WaitReason } from './waits/wait-reason.ts';
 import { waitReason } from './waits/workflow-wait.ts';
@@ -30,6 +38,7 @@ import {
   listed,
   summaryOf,
   tombstone,
+  WORKFLOW_STATUSES,
   type WorkflowExecution,
   type WorkflowFilter,
   type WorkflowStatus,
@@ -74,10 +83,8 @@ type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | '
 
 const NEWEST_FIRST = newestFirst('started_at');
 
-const STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
-
 /** The answer to the message Start. */
-const Started = z.object({ status: z.enum(STATUSES) });
+const Started = z.object({ status: z.enum(WORKFLOW_STATUSES) });
 
 /** The state of a run that callers may see: started and not removed. */
 export interface WorkflowFound {
@@ -102,7 +109,7 @@ export async function findWorkflow(
 }
 
 /** What of a state says who may see the run. */
-const Seen = z.object({ status: z.enum(['pending', ...STATUSES]), owner: z.string().optional() });
+const Seen = z.object({ status: z.enum(['pending', ...WORKFLOW_STATUSES]), owner: z.string().optional() });
 
 /** `findWorkflow` for calls that only need the address: the state is not read as a whole. */
 async function findAddress(
@@ -276,3 +283,27 @@ export function createWorkflowApi(
 
 const notWaiting = (): SvcError => new SvcError('conflict', 'the workflow execution waits for no human');
 const notFound = (): SvcError => new SvcError('not_found', 'workflow execution not found');
+
+/** Most runs whose owners are kept. */
+const MOST_OWNERS = 1_000;
+
+/** Owners of runs that this process started a short while ago. An owner never changes, so no state is read to find it again. */
+export class KnownOwners {
+  readonly #owners = new Map<Address, string | undefined>();
+
+  /** Notes a run that was started with this identity under an id that was created for it. */
+  note(address: Address, identity: Identity): void {
+    this.#owners.set(address, ownerPart(identity).owner);
+    if (this.#owners.size <= MOST_OWNERS) return;
+    for (const oldest of this.#owners.keys()) {
+      this.#owners.delete(oldest);
+      return;
+    }
+  }
+
+  /** The address, when it is known that the viewer may see the run. */
+  seenBy(viewer: Viewer, address: Address): Address | null {
+    if (seesAll(viewer)) return address;
+    return this.#owners.has(address) && sees(viewer, this.#owners.get(address)) ? address : null;
+  }
+}

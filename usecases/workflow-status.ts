@@ -23,7 +23,9 @@ interface RunError {
   readonly cause: string | null;
 }
 
-export type WorkflowStatus = 'running' | 'waiting_for_human_input' | 'completed' | 'failed' | 'cancelled';
+export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
+
+export type WorkflowStatus = (typeof WORKFLOW_STATUSES)[number];
 
 /** Result of svc.workflow.status (W35). */
 export interface WorkflowSummary {

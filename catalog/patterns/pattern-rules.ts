@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField } from '../../runtime/errors.ts';
 import { derivedUuid } from '../../runtime/random.ts';
 import { checkPage } from '../changes.ts';
 import type { LearnedPattern, NewPattern, PatternPage, PatternQuery } from '../patterns-api.ts';
@@ -178,5 +178,5 @@ function share(field: string, value: number): number {
 }
 
 function refuse(field: string, expected: string): never {
-  throw new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
+  throw invalidField(field, `expected ${expected}`);
 }

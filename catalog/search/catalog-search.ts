@@ -1,7 +1,7 @@
 import type { NodeCortex } from '../../manifests/node/models.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import type { CatalogReader, CatalogSearch, Embeddings, SearchHit, SearchRequest } from '../api.ts';
 import type { BuiltIns } from '../built-in/api.ts';
@@ -244,17 +244,16 @@ interface CheckedRequest extends Filter {
 function checked(request: SearchRequest): CheckedRequest {
   const { query, limit = DEFAULT_LIMIT, minScore = DEFAULT_MIN_SCORE, labels = {}, status } = request;
   if (query.trim() === '' || query.length > MAX_QUERY_CHARS)
-    throw refused('query', `expected 1 to ${MAX_QUERY_CHARS} characters`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw refused('limit', `expected 1 to ${MAX_LIMIT}`);
-  if (!(minScore >= 0 && minScore <= 1)) throw refused('min_score', 'expected 0 to 1');
-  if (Object.keys(labels).length > MAX_LABELS) throw refused('labels', `expected at most ${MAX_LABELS} pairs`);
-  if (status !== undefined && !STATUSES.includes(status)) throw refused('status', `expected ${STATUSES.join(', ')}`);
+    throw invalidField('query', `expected 1 to ${MAX_QUERY_CHARS} characters`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw invalidField('limit', `expected 1 to ${MAX_LIMIT}`);
+  if (!(minScore >= 0 && minScore <= 1)) throw invalidField('min_score', 'expected 0 to 1');
+  if (Object.keys(labels).length > MAX_LABELS) throw invalidField('labels', `expected at most ${MAX_LABELS} pairs`);
+  if (status !== undefined && !STATUSES.includes(status))
+    throw invalidField('status', `expected ${STATUSES.join(', ')}`);
   return {
     ...{ query, limit, minScore, labels },
     statuses: status === undefined ? ['deployed', 'paused'] : [status],
     includePlatformTemplates: request.includePlatformTemplates ?? true,
   };
 }
-
-const refused = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: ${expected}`, { field });

@@ -1,26 +1,18 @@
 import type { Collection, Condition, StoredDocument } from '../../runtime/documents.ts';
-
-/** An event of a deployed agent or workflow. Its record carries the last event, written before the log. */
-export interface RecordedEvent {
-  readonly sequence: number;
-  readonly event_type: string;
-  /** Includes the user and the time. */
-  readonly payload: Readonly<Record<string, unknown>>;
-  readonly recorded_at: string;
-}
+import type { CatalogLogEvent } from '../api.ts';
 
 /** A record whose last event may be missing in the log. */
 interface Logged {
   readonly tenant: string;
   readonly id: string;
-  readonly last_event: RecordedEvent;
+  readonly last_event: CatalogLogEvent;
 }
 
 /**
  * A stored event. Its id is `owner:sequence`, so that recording it again has no effect. The field `agent_id` or `workflow_id`
  * holds the owner.
  */
-export interface StoredEvent extends StoredDocument, RecordedEvent {}
+export interface StoredEvent extends StoredDocument, CatalogLogEvent {}
 
 /** Notes a change (see `CatalogChanges`). */
 type Note = (tenant: string, id: string) => Promise<void>;
@@ -54,13 +46,13 @@ export class EventLog {
     return this.#events.count({ tenant, where: { [this.#ownerField]: id } });
   }
 
-  async newest({ tenant, id }: LogOf): Promise<RecordedEvent | null> {
+  async newest({ tenant, id }: LogOf): Promise<CatalogLogEvent | null> {
     const [found] = await this.#find({ tenant, id }, 'desc', { limit: 1 });
     return found ?? null;
   }
 
   /** Oldest first, only events after the sequence number `behind`. */
-  read(of: LogOf, { behind = 0, ...page }: LogPage): Promise<RecordedEvent[]> {
+  read(of: LogOf, { behind = 0, ...page }: LogPage): Promise<CatalogLogEvent[]> {
     return this.#find(of, 'asc', page, behind === 0 ? {} : { sequence: { gt: behind } });
   }
 
@@ -69,7 +61,7 @@ export class EventLog {
     order: 'asc' | 'desc',
     page: { readonly limit: number; readonly skip?: number },
     more: Readonly<Record<string, Condition>> = {},
-  ): Promise<RecordedEvent[]> {
+  ): Promise<CatalogLogEvent[]> {
     const where = { [this.#ownerField]: id, ...more };
     const found = await this.#events.find({ tenant, where, sort: [['sequence', order]], ...page });
     return found.map(({ sequence, event_type, payload, recorded_at }) => ({

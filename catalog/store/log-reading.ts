@@ -2,7 +2,6 @@ import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { UUID } from '../../runtime/random.ts';
 import type { CatalogLogEvent, CatalogReader } from '../api.ts';
 import { MAX_PAGE } from '../changes.ts';
-import type { RecordedEvent } from './event-log.ts';
 import { merged, pagesOf } from './list.ts';
 import { ownersFor } from './lookup.ts';
 import type { ManifestStore } from './manifest-store.ts';
@@ -74,11 +73,11 @@ async function mergedLog(
   { limit, skip }: Page,
 ): Promise<{ events: CatalogLogEvent[]; total: number }> {
   const sources = tenants.map((tenant) =>
-    pagesOf(MAX_PAGE, (last: RecordedEvent | undefined) =>
+    pagesOf(MAX_PAGE, (last: CatalogLogEvent | undefined) =>
       store.log.read({ tenant, id }, { limit: MAX_PAGE, behind: last?.sequence ?? 0 }),
     ),
   );
-  const events: RecordedEvent[] = [];
+  const events: CatalogLogEvent[] = [];
   let total = 0;
   let last = 0;
   for await (const run of merged(sources, (a, b) => a.sequence < b.sequence))

@@ -1,7 +1,6 @@
 import prerelease from 'semver/functions/prerelease.js';
 import type { StoredDocument } from '../../runtime/documents.ts';
-import type { CatalogScope, CatalogStatus } from '../api.ts';
-import type { RecordedEvent } from './event-log.ts';
+import type { CatalogLogEvent, CatalogScope, CatalogStatus } from '../api.ts';
 
 /** The namespace of an entry's name, which is unique in it. Global entries are in the system tenant. */
 export interface Namespace {
@@ -37,7 +36,7 @@ export interface CatalogRecord extends StoredDocument, Namespace {
   /** Subject of the first deploy; absent in records of older versions. */
   readonly created_by?: string;
   /** Also written to the log, after the record; kept here so that a crash in between loses no event. */
-  readonly last_event: RecordedEvent;
+  readonly last_event: CatalogLogEvent;
 }
 
 export const STATUSES = ['deployed', 'paused', 'archived'] as const satisfies readonly CatalogStatus[];

@@ -1,8 +1,7 @@
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { ADMIN_ROLE, OPERATOR_ROLE } from '../../security/tenant.ts';
-import type { CatalogScope, CatalogStatus } from '../api.ts';
-import type { RecordedEvent } from './event-log.ts';
+import type { CatalogLogEvent, CatalogScope, CatalogStatus } from '../api.ts';
 import {
   type CatalogKind,
   type CatalogRecord,
@@ -111,7 +110,7 @@ export function statusRecord(
 }
 
 /** The event of a change of scope. */
-export function scopeChanged(kind: Kind, known: CatalogRecord, to: Namespace, { by, at }: Change): RecordedEvent {
+export function scopeChanged(kind: Kind, known: CatalogRecord, to: Namespace, { by, at }: Change): CatalogLogEvent {
   const payload = {
     [kind.idField]: known.id,
     name: known.name,
@@ -136,9 +135,9 @@ const ownerOf = ({ scope, owner }: Namespace) => (scope === 'user' ? { owner } :
 function eventAfter(
   known: CatalogRecord | null,
   event_type: string,
-  payload: RecordedEvent['payload'],
+  payload: CatalogLogEvent['payload'],
   at: string,
-): RecordedEvent {
+): CatalogLogEvent {
   return { sequence: (known?.last_event.sequence ?? 0) + 1, event_type, payload, recorded_at: at };
 }
 

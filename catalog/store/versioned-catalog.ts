@@ -3,7 +3,7 @@ import { type Page, shownPage } from '../../runtime/documents/pages.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { CatalogReader, CatalogScope, CatalogStatus } from '../api.ts';
+import type { CatalogFilter, CatalogReader, CatalogScope, CatalogStatus } from '../api.ts';
 import { checkPage, MAX_PAGE } from '../changes.ts';
 import { type CatalogEntry, type EntryWithManifest, entryOf, newestEntry } from './entry.ts';
 import { listEntries } from './list.ts';
@@ -41,14 +41,6 @@ export interface VersionedCatalogParts<Manifest extends ManifestHead, Summary> {
   readonly summary: (entry: CatalogEntry) => Summary;
   readonly clock: Clock;
   readonly random: Random;
-}
-
-interface ListOptions {
-  readonly scope?: 'global' | 'visible';
-  readonly status?: CatalogStatus;
-  readonly limit?: number;
-  readonly skip?: number;
-  readonly pageToken?: string;
 }
 
 /** The calls that catalogs of agents and of workflows share (see api.ts for what each promises). */
@@ -118,7 +110,7 @@ export class VersionedCatalog<Manifest extends ManifestHead, Summary> {
     return record === undefined ? this.#shippedVersion(idOrName) : newestEntry(this.store.kind, record);
   }
 
-  async list(reader: CatalogReader, options: ListOptions = {}): Promise<Page<Summary>> {
+  async list(reader: CatalogReader, options: CatalogFilter = {}): Promise<Page<Summary>> {
     const { scope, status, limit = MAX_PAGE, skip = 0, pageToken } = options;
     const shipped = scope === undefined ? [] : this.#parts.shipped();
     const filter = { scope, status, pageToken, ...checkPage(limit, skip, 'skip') };

@@ -1,5 +1,5 @@
 import type { Partition, PoolLayout } from '../../runtime/address.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField } from '../../runtime/errors.ts';
 import { tagsOfPool } from '../../runtime/locator.ts';
 import type { ClusterPlan, FleetChange, MemberInfo, PlannedMove, PlannedPool } from '../../usecases/ports/cluster.ts';
 import { cardOf, Fleet, type FleetMember, isServing } from './fleet.ts';
@@ -20,7 +20,7 @@ export function changedFleet(fleet: Fleet, { without, join }: FleetChange): Flee
   const known = new Set(fleet.members.map(({ node }) => node));
   for (const node of without) {
     if (known.has(node)) continue;
-    throw new SvcError('invalid_argument', `without: there is no live node ${node}`, { field: 'without' });
+    throw invalidField('without', `there is no live node ${node}`);
   }
   const staying = fleet.members.filter(({ node }) => !without.includes(node));
   const joining: FleetMember[] = [];

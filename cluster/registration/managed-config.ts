@@ -9,7 +9,7 @@ import {
 } from '../../manifests/node/managed.ts';
 import type { Problem } from '../../manifests/schema-problems.ts';
 import type { SyncConfigResponse } from '../../proto/gen/svc/cluster/v1/cluster.ts';
-import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError, toSvcError } from '../../runtime/errors.ts';
 import { OneAtATime } from '../../runtime/kit/queues.ts';
 
 type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
@@ -211,9 +211,7 @@ function checkConfigHash(yaml: string, hash: string): void {
   const expected = Buffer.from(configHash(yaml));
   const given = Buffer.from(hash);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
-    throw new SvcError('invalid_argument', 'config_hash: expected the SHA-256 of config_yaml in lower-case hex', {
-      field: 'config_hash',
-    });
+    throw invalidField('config_hash', 'expected the SHA-256 of config_yaml in lower-case hex');
   }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import type { CommandRequest, CommandRunner, Mount } from '../../usecases/ports/commands.ts';
 import type { VolumeFiles } from '../../usecases/ports/volumes.ts';
 import { commandEnvironment } from '../programs/environment.ts';
@@ -90,7 +90,7 @@ function directoryOutside({ workdir, workspace }: CommandRequest): string | null
   if (!outside && !isClimbing) return null;
   const what =
     workspace === null ? 'an absolute path, or one in /workspace, without ..' : 'a path at or under /workspace';
-  throw new SvcError('invalid_argument', `workdir: expected ${what}`, { field: 'workdir' });
+  throw invalidField('workdir', `expected ${what}`);
 }
 
 async function openWorkspace(
@@ -127,7 +127,7 @@ function innerMounts({ mounts = [], execution_id }: CommandRequest): Mount[] {
   if (mounts.every(({ mount_path }) => mount_path.replace(/\/+$/, '') !== WORKSPACE)) {
     return mounts.map((mount) => ({ ...mount, create: mount.volume_id === execution_id }));
   }
-  throw new SvcError('invalid_argument', 'mounts: expected paths below /workspace', { field: 'mounts' });
+  throw invalidField('mounts', 'expected paths below /workspace');
 }
 
 const about = ({ execution_id, state_name }: CommandRequest): Record<string, string> => ({

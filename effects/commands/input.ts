@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
+import type { CommandStreams } from '../../manifests/tool/contract.ts';
 import { Command } from '../../usecases/ports/commands.ts';
 import { Segment } from '../programs/input.ts';
 import { Mounts } from '../programs/mounts.ts';
@@ -25,13 +26,8 @@ export const CommandInput = Command.extend({
 
 export type CommandInput = z.output<typeof CommandInput>;
 
-interface Streams {
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Cuts both streams to a number of bytes. Needed because each invalid UTF-8 byte becomes three bytes of text. */
-export function fitted({ stdout, stderr }: Streams, maxBytes: number): Streams {
+export function fitted({ stdout, stderr }: CommandStreams, maxBytes: number): CommandStreams {
   const kept = head(stdout, maxBytes);
   return { stdout: kept, stderr: head(stderr, maxBytes - Buffer.byteLength(kept)) };
 }

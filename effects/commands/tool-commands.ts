@@ -1,7 +1,7 @@
 import { lstat, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { longTimer } from '../../runtime/clock.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import {
   type ProgramResult,
   type ToolCommandRequest,
@@ -117,7 +117,7 @@ function mountsOf({ execution_id, mounts }: ToolCommandRequest) {
   const parsed = Mounts.safeParse(mounts);
   if (!parsed.success) {
     const expected = parsed.error.issues[0]?.message ?? 'paths at or under /workspace';
-    throw new SvcError('invalid_argument', `mounts: expected ${expected}`, { field: 'mounts' });
+    throw invalidField('mounts', `expected ${expected}`);
   }
   const isOwn = ({ mount_path }: { readonly mount_path: string }) => mount_path.replace(/\/+$/, '') === WORKSPACE;
   const own = parsed.data.find(isOwn) ?? { volume_id: execution_id, read_only: false, create: true, known: undefined };
@@ -149,7 +149,7 @@ function withinBounds(request: ToolCommandRequest): ToolCommandRequest {
     ['max_concurrent', max_concurrent, 1_000],
   ] as const) {
     if (Number.isInteger(value) && value >= 1 && value <= most) continue;
-    throw new SvcError('invalid_argument', `${field}: expected a whole number of 1 to ${most}`, { field });
+    throw invalidField(field, `expected a whole number of 1 to ${most}`);
   }
   return request;
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KnownVolume } from '../../manifests/metadata.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { SEARCH_PATH } from '../programs/environment.ts';
 import { findExecutable } from '../programs/launch.ts';
 import type { GuardedVolume, ProcessVolumes } from '../programs/mounts.ts';
@@ -23,19 +23,21 @@ export type ToolProgram = { readonly name: string } | { readonly parts: readonly
 
 /** Validates command and arguments, which no shell parses. Throws `invalid_argument` (fields command, args). */
 export function parseToolProgram(command: string, args: readonly string[]): ToolProgram {
-  if (args.length > MAX_ARGUMENTS) throw wrong('args', `at most ${MAX_ARGUMENTS} arguments`);
+  if (args.length > MAX_ARGUMENTS) throw invalidField('args', `expected at most ${MAX_ARGUMENTS} arguments`);
   let bytes = 0;
   for (const [index, argument] of args.entries()) {
-    if (argument.includes('\0')) throw wrong(`args[${index}]`, 'no NUL');
+    if (argument.includes('\0')) throw invalidField(`args[${index}]`, 'expected no NUL');
     const size = Buffer.byteLength(argument);
-    if (size >= MAX_ARGUMENT_BYTES) throw wrong(`args[${index}]`, `fewer than ${MAX_ARGUMENT_BYTES} bytes`);
+    if (size >= MAX_ARGUMENT_BYTES)
+      throw invalidField(`args[${index}]`, `expected fewer than ${MAX_ARGUMENT_BYTES} bytes`);
     bytes += size + 1;
   }
-  if (bytes > TOTAL_ARGUMENT_BYTES) throw wrong('args', `at most ${TOTAL_ARGUMENT_BYTES} bytes together`);
+  if (bytes > TOTAL_ARGUMENT_BYTES)
+    throw invalidField('args', `expected at most ${TOTAL_ARGUMENT_BYTES} bytes together`);
   if (NAME.test(command)) return { name: command };
   const path = command.startsWith('./') ? `${WORKSPACE}/${command.slice(2)}` : command;
   const parts = partsIn(path);
-  if (parts === null) throw wrong('command', 'the name of a program, or a path below /workspace');
+  if (parts === null) throw invalidField('command', 'expected the name of a program, or a path below /workspace');
   return { parts };
 }
 
@@ -73,9 +75,6 @@ async function findNamed(name: string): Promise<string> {
 
 export const missing = (command: string): SvcError =>
   new SvcError('not_found', `command: ${command} does not exist`, { field: 'command' });
-
-const wrong = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
 /** Variables hidden from all commands of tools: cloud vendors, CI, model providers, secrets (W28). `*` at an end matches anything. */
 export const DENIED_NAMES: readonly string[] = [

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Writable } from 'node:stream';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import type { Mount, ProgramResult } from '../../usecases/ports/commands.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
@@ -135,9 +135,7 @@ async function workdirOf(directory: string, mounts: readonly OpenMount[], workdi
     return await makeWorkdir(directory, mounts, path);
   } catch (thrown) {
     if (thrown instanceof PathTraversal) {
-      throw new SvcError('invalid_argument', 'workdir: a symbolic link leads out of the workspace', {
-        field: 'workdir',
-      });
+      throw invalidField('workdir', 'a symbolic link leads out of the workspace');
     }
     if (thrown instanceof SvcError) throw thrown;
     const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';

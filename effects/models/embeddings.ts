@@ -1,3 +1,4 @@
+import type { Embeddings } from '../../catalog/api.ts';
 import type { ModelSelection, NodeCortex, ProviderConfig } from '../../manifests/node/models.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Secrets } from '../../security/api.ts';
@@ -10,12 +11,6 @@ interface EmbeddingsParts {
   readonly providers: readonly ProviderConfig[];
   readonly selection: ModelSelection;
   readonly secrets: Secrets;
-}
-
-/** Converts texts to vectors. Implements the catalog's port of the same name. */
-interface Embeddings {
-  readonly model: string;
-  embed(texts: readonly string[]): Promise<readonly (readonly number[])[]>;
 }
 
 const NO_EMBEDDINGS = new Set<ProviderConfig['type']>(['anthropic', 'scripted']);

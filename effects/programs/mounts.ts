@@ -2,7 +2,7 @@ import { readlink, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { KnownVolume } from '../../manifests/metadata.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { Mount } from '../../usecases/ports/commands.ts';
 import type { VolumeDirectories, VolumeHolds, VolumeQuotas } from '../../usecases/ports/volumes.ts';
 import { fileFailure, systemCode } from '../volumes/file-failure.ts';
@@ -37,7 +37,7 @@ export async function openMounts(
   for (const { volume_id, mount_path, read_only, create, known } of mounts) {
     const path = `/${partsOf(mount_path).join('/')}`;
     if (opened.some((other) => other.path === path)) {
-      throw new SvcError('invalid_argument', `mounts: two volumes at ${path}`, { field: 'mounts' });
+      throw invalidField('mounts', `two volumes at ${path}`);
     }
     const volume = await volumes.open(tenant, volume_id, { create, known });
     opened.push({ ...volume, path, readOnly: read_only, volumeId: volume_id });

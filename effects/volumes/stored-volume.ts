@@ -1,5 +1,5 @@
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { derivedUuid } from '../../runtime/random.ts';
 import type { Volume } from '../../usecases/ports/volumes.ts';
 
@@ -85,11 +85,11 @@ export function expiry(
   const { storage_class, ttl_hours } = volume;
   if (storage_class === 'persistent') {
     if (ttl_hours === undefined) return null;
-    throw new SvcError('invalid_argument', 'ttl_hours: only for storage_class ephemeral', { field: 'ttl_hours' });
+    throw invalidField('ttl_hours', 'only for storage_class ephemeral');
   }
   const hours = ttl_hours ?? limits.defaultTtlHours;
   if (Number.isInteger(hours) && hours >= 1 && hours <= MAX_TTL_HOURS) return now + hours * HOUR_MS;
-  throw new SvcError('invalid_argument', `ttl_hours: expected 1 to ${MAX_TTL_HOURS}`, { field: 'ttl_hours' });
+  throw invalidField('ttl_hours', `expected 1 to ${MAX_TTL_HOURS}`);
 }
 
 export const volumesPerTenant = (limits: VolumeLimits): number => limits.volumesPerTenant ?? 10_000;

@@ -1,4 +1,4 @@
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
 
 const MAX_PATH_BYTES = 4_096;
@@ -28,8 +28,7 @@ export function partsOf(path: string): string[] {
   return parts;
 }
 
-const invalid = (expected: string): SvcError =>
-  new SvcError('invalid_argument', `path: expected ${expected}`, { field: 'path' });
+const invalid = (expected: string): SvcError => invalidField('path', `expected ${expected}`);
 
 const GIT_FILES = new Set(['config', 'config.worktree', 'hooks']);
 

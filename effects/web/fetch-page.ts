@@ -1,7 +1,7 @@
 import { type Agent, request } from 'undici';
 import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { type FetchedPage, type FetchRequest, PageRefused, type WebRules } from '../../usecases/ports/web.ts';
 import { type ContentType, checkTextual, decodeText, isHtml, parseContentType, readBody } from './body.ts';
 import { type AddressGuard, agentFor, type Resolve, resolveChecked } from './guarded-agent.ts';
@@ -182,5 +182,4 @@ function checkedUrl(url: URL): URL {
 const hasOddCharacters = (text: string): boolean =>
   [...text].some((char) => char <= ' ' || char === '\\' || char === '\x7f');
 
-const wrong = (expected: string): SvcError =>
-  new SvcError('invalid_argument', `url: expected ${expected}`, { field: 'url' });
+const wrong = (expected: string): SvcError => invalidField('url', `expected ${expected}`);

@@ -2,7 +2,7 @@ import { type Agent, request } from 'undici';
 import { ZodError, z } from 'zod';
 import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { backoffMs, jittered, sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { SearchResult } from '../../usecases/ports/web.ts';
@@ -70,9 +70,7 @@ function checkedQuery({ text, max_results }: SearchQuery): SearchQuery {
     throw new SvcError('invalid_argument', expected, { field: 'query' });
   }
   if (!Number.isInteger(max_results) || max_results < 1) {
-    throw new SvcError('invalid_argument', 'max_results: expected a whole number of at least 1', {
-      field: 'max_results',
-    });
+    throw invalidField('max_results', 'expected a whole number of at least 1');
   }
   return { text: trimmed, max_results: Math.min(max_results, MAX_RESULTS) };
 }

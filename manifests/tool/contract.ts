@@ -35,7 +35,7 @@ export interface ToolContract<Input extends z.ZodType = z.ZodType> {
 }
 
 /** Result of a command (W44). */
-interface CommandStreams {
+export interface CommandStreams {
   readonly stdout: string;
   readonly stderr: string;
 }

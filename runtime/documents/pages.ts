@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Collection, Find, Position, StoredDocument } from '../documents.ts';
-import { SvcError } from '../errors.ts';
+import { invalidField } from '../errors.ts';
 import { isScalar, positionOf } from './document-query.ts';
 
 /** Size and start of a page: the beginning, behind `skip` entries, or behind the page that returned the token. */
@@ -57,10 +57,10 @@ export function readToken(
   field = 'page_token',
 ): Position | undefined {
   if (pageToken === undefined) return undefined;
-  if (skip !== 0) throw refused(field, 'expected without skip and offset: the token says where the page begins');
+  if (skip !== 0) throw invalidField(field, 'expected without skip and offset: the token says where the page begins');
   const [format, digest, ...position] = partsOf(pageToken);
   if (format !== FORMAT || digest !== digestOf(what) || !position.every(isScalar))
-    throw refused(
+    throw invalidField(
       field,
       `expected the ${field === 'next' ? 'next' : 'next_page_token'} of an answer to the same list and conditions`,
     );
@@ -79,9 +79,6 @@ function partsOf(token: string): unknown[] {
 
 const digestOf = (what: unknown): string =>
   createHash('sha256').update(JSON.stringify(what)).digest('base64url').slice(0, 16);
-
-const refused = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: ${expected}`, { field });
 
 /** The order of a list by a time, newest first; entries of one moment by their ids. */
 export const newestFirst = <Time extends string>(time: Time) =>

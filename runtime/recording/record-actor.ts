@@ -1,7 +1,7 @@
 import type { Address } from '../address.ts';
 import type { ActorClient, ActorSnapshot } from '../client.ts';
 import type { Registry } from '../define-actor.ts';
-import { SvcError } from '../errors.ts';
+import { invalidField, SvcError } from '../errors.ts';
 import { type Json, plainJson } from '../json.ts';
 import type { LedgerDelivery, LedgerReader } from '../ledger/ledger-reader.ts';
 import type { Message } from '../message.ts';
@@ -60,7 +60,7 @@ export async function recordActor(
   const [, kind, after = ''] = /^([ed])(.*)$/.exec(next ?? 'e0') ?? [];
   if (kind === 'd') return deliveries(parts, address, after === '' ? undefined : after, reader);
   if (kind !== 'e' || !/^\d{1,15}$/.test(after)) {
-    throw new SvcError('invalid_argument', 'next: expected the `next` of a page before', { field: 'next' });
+    throw invalidField('next', 'expected the `next` of a page before');
   }
   const first = Number(after);
   const lines: RecordingLine[] = first === 0 ? [await actorLine(parts, address, reader)] : [];

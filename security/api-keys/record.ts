@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { isSameSecret } from '../constant-time.ts';
 import { type ApiKeyView, type Caller, isWithin, makesKeys, type NewApiKey, SCOPES } from './api.ts';
@@ -144,31 +144,31 @@ export function checkNewKey(caller: Caller, request: NewApiKey, now: number): Ch
 
 function checkedName(name: string): string {
   if (name.trim() !== '' && name.length <= MAX_NAME_CHARS && !CONTROL.test(name)) return name.trim();
-  throw wrong('name', `expected 1 to ${MAX_NAME_CHARS} characters, none of them a control character`);
+  throw invalidField('name', `expected 1 to ${MAX_NAME_CHARS} characters, none of them a control character`);
 }
 
 function checkedExpiry(seconds: number): number {
   if (Number.isSafeInteger(seconds) && seconds >= MIN_EXPIRY_SECONDS && seconds <= MAX_EXPIRY_SECONDS) return seconds;
-  throw wrong('expires_in', `expected whole seconds from ${MIN_EXPIRY_SECONDS} to ${MAX_EXPIRY_SECONDS} (366 days)`);
+  throw invalidField(
+    'expires_in',
+    `expected whole seconds from ${MIN_EXPIRY_SECONDS} to ${MAX_EXPIRY_SECONDS} (366 days)`,
+  );
 }
 
 function checkedScopes({ key }: Caller, asked: readonly string[] | undefined): readonly string[] {
   if (asked?.length === 0 || (asked?.length ?? 0) > MOST_SCOPES) {
-    throw wrong('scopes', `expected 1 to ${MOST_SCOPES} scopes`);
+    throw invalidField('scopes', `expected 1 to ${MOST_SCOPES} scopes`);
   }
   for (const scope of asked ?? []) {
-    if (!SCOPES.includes(scope)) throw wrong('scopes', `expected scopes of ${SCOPES.join(', ')}, got ${scope}`);
+    if (!SCOPES.includes(scope)) throw invalidField('scopes', `expected scopes of ${SCOPES.join(', ')}, got ${scope}`);
   }
   if (key === undefined) return [...new Set(asked ?? ['*'])];
   if (!makesKeys(key.scopes))
     throw new SvcError('forbidden', 'This API key cannot create keys: it lacks scope keys:write.');
   const scopes = [...new Set(asked ?? key.scopes.filter((scope) => !makesKeys([scope])))];
-  if (scopes.length === 0) throw wrong('scopes', 'expected at least one');
+  if (scopes.length === 0) throw invalidField('scopes', 'expected at least one');
   if (makesKeys(scopes)) throw new SvcError('forbidden', 'A key created by an API key cannot have scope keys:write.');
   const wider = scopes.find((scope) => !isWithin(scope, key.scopes));
   if (wider === undefined) return scopes;
   throw new SvcError('forbidden', `This API key cannot grant scope ${wider}, which it does not have.`);
 }
-
-const wrong = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: ${expected}`, { field });

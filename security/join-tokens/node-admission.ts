@@ -1,7 +1,7 @@
 import { NodeSelf } from '../../manifests/node/cluster.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { isSameSecret } from '../constant-time.ts';
 import { parsePublicKeyPem } from '../node-key.ts';
@@ -220,7 +220,7 @@ class DocumentsNodeAdmission implements NodeAdmission {
 /** Throws `invalid_argument` for an invalid node id. */
 function requireNodeId(nodeId: string): void {
   if (NodeSelf.shape.id.unwrap().safeParse(nodeId).success) return;
-  throw new SvcError('invalid_argument', 'node_id: expected letters, digits, ".", "_" and "-"', { field: 'node_id' });
+  throw invalidField('node_id', 'expected letters, digits, ".", "_" and "-"');
 }
 
 const keyOf = (publicKeyPem: string): string => parsePublicKeyPem(publicKeyPem).export({ format: 'jwk' }).x ?? '';

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { Page, PageAsked } from '../../runtime/documents/pages.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { NodeIdentity } from '../node-tokens.ts';
 
@@ -28,10 +28,14 @@ interface CheckedToken extends JoinScope {
 /** The request with defaults filled in. Throws `invalid_argument` naming the field. */
 export function checkNewToken(request: NewJoinToken): CheckedToken {
   const { uses = 1, expiresInSeconds = DEFAULT_EXPIRY_SECONDS } = request;
-  if (!Number.isSafeInteger(uses) || uses < 1 || uses > MOST_USES) throw wrong('uses', `1 to ${MOST_USES}`);
+  if (!Number.isSafeInteger(uses) || uses < 1 || uses > MOST_USES)
+    throw invalidField('uses', `expected 1 to ${MOST_USES}`);
   const isInTime = expiresInSeconds >= MIN_EXPIRY_SECONDS && expiresInSeconds <= MAX_EXPIRY_SECONDS;
   if (!Number.isSafeInteger(expiresInSeconds) || !isInTime) {
-    throw wrong('expires_in', `whole seconds from ${MIN_EXPIRY_SECONDS} to ${MAX_EXPIRY_SECONDS} (30 days)`);
+    throw invalidField(
+      'expires_in',
+      `expected whole seconds from ${MIN_EXPIRY_SECONDS} to ${MAX_EXPIRY_SECONDS} (30 days)`,
+    );
   }
   return {
     names: checked('names', request.names, (name) => NAME.test(name), 'node ids, also with * at the end'),
@@ -50,12 +54,10 @@ function checked(
   expected: string,
 ): readonly string[] {
   const all = [...new Set(given ?? [])];
-  if (all.length > MOST_ENTRIES || !all.every(isOne)) throw wrong(field, `at most ${MOST_ENTRIES} ${expected}`);
+  if (all.length > MOST_ENTRIES || !all.every(isOne))
+    throw invalidField(field, `expected at most ${MOST_ENTRIES} ${expected}`);
   return all;
 }
-
-const wrong = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
 function isAddress(text: string): boolean {
   if (isIP(text) !== 0) return true;

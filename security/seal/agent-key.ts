@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { parsePublicKeyPem } from '../node-key.ts';
 
 const RAW_BYTES = 32;
@@ -15,7 +15,8 @@ export function parseAgentPublicKey(given: { readonly pem: string } | { readonly
   if ('pem' in given) return checked(parsePublicKeyPem(given.pem), 'public_key_pem');
   const bytes = given.base64.length <= 256 ? decodeBase64(given.base64) : null;
   const raw = bytes?.length === RAW_BYTES ? bytes : rawOfSpki(bytes);
-  if (raw === null) throw refused('agent_public_key', 'base64 of the 32 raw bytes or of the SPKI of an Ed25519 key');
+  if (raw === null)
+    throw invalidField('agent_public_key', 'expected base64 of the 32 raw bytes or of the SPKI of an Ed25519 key');
   const key = createPublicKey({ key: Buffer.concat([SPKI_PREFIX, raw]), format: 'der', type: 'spki' });
   return checked(key, 'agent_public_key');
 }
@@ -29,7 +30,7 @@ export function publicKeyText(key: KeyObject): string {
 
 function checked(key: KeyObject, field: string): KeyObject {
   if (isStrongPoint(rawOf(key))) return key;
-  throw refused(field, 'a point of the curve that is not of small order');
+  throw invalidField(field, 'expected a point of the curve that is not of small order');
 }
 
 const rawOf = (key: KeyObject): Buffer => Buffer.from(publicKeyText(key), 'base64url');
@@ -39,9 +40,6 @@ function rawOfSpki(bytes: Buffer | null): Buffer | null {
     bytes?.length === SPKI_PREFIX.length + RAW_BYTES && bytes.subarray(0, SPKI_PREFIX.length).equals(SPKI_PREFIX);
   return bytes !== null && isSpki ? bytes.subarray(SPKI_PREFIX.length) : null;
 }
-
-const refused = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
 const P = 2n ** 255n - 19n;
 

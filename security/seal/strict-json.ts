@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize';
 import { z } from 'zod';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField } from '../../runtime/errors.ts';
 import { decodeBase64 } from './agent-key.ts';
 import type { VerifiedCall } from './api.ts';
 
@@ -141,9 +141,7 @@ export function parseCall(
 export function payloadBytes(payload: unknown): Uint8Array {
   const bytes = typeof payload === 'string' ? decodeBase64(payload) : canonicalBytes(payload);
   if (bytes !== null) return bytes;
-  throw new SvcError('invalid_argument', 'payload: expected base64 of the signed bytes, or a JSON object', {
-    field: 'payload',
-  });
+  throw invalidField('payload', 'expected base64 of the signed bytes, or a JSON object');
 }
 
 function canonicalBytes(payload: unknown): Buffer | null {

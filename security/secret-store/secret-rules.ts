@@ -1,4 +1,4 @@
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { ADMIN_ROLE, allows, isTenantSlug } from '../tenant.ts';
 
@@ -33,7 +33,7 @@ export function requireKeeper(identity: Identity): void {
 
 /** Throws `invalid_argument` naming the field, never the value. */
 export function checkSecretValue(value: string): void {
-  const wrong = (text: string): SvcError => new SvcError('invalid_argument', `value: ${text}`, { field: 'value' });
+  const wrong = (text: string): SvcError => invalidField('value', text);
   if (value === '') throw wrong('expected a value');
   if (Buffer.byteLength(value) > MAX_SECRET_BYTES) throw wrong(`expected at most ${MAX_SECRET_BYTES} bytes`);
   if (!value.isWellFormed()) throw wrong('expected Unicode text');
@@ -59,6 +59,6 @@ export function checkSecretPath(tenant: string, path: string): string {
   throw wrongPath(`expected at most ${parts}, at most ${MAX_PATH_CHARS} characters`);
 }
 
-const wrongPath = (text: string): SvcError => new SvcError('invalid_argument', `path: ${text}`, { field: 'path' });
+const wrongPath = (text: string): SvcError => invalidField('path', text);
 
 export const secretNotFound = (): SvcError => new SvcError('not_found', 'secret not found');

@@ -4,8 +4,8 @@ import { type Address, addressOf } from '../../runtime/address.ts';
 import type { FollowOptions } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { KnownOwners } from '../../usecases/runs/known-owners.ts';
 import { runReads } from '../../usecases/runs/run-calls.ts';
+import { KnownOwners } from '../../usecases/workflow-runs.ts';
 
 const user = (subject: string, confidential = false): Identity => ({
   ...{ kind: 'tenant_user', subject, tenant: 'acme', roles: [], tier: 'free' },

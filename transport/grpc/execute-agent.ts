@@ -1,6 +1,6 @@
 import type { Metadata } from '@grpc/grpc-js';
 import { ExecuteAgentRequest, type SecurityPolicy } from '../../proto/gen/svc/runtime/v1/runtime.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField } from '../../runtime/errors.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import { UUID } from '../../runtime/random.ts';
 import { type StartCall, startExecution } from '../../usecases/starts/start-execution.ts';
@@ -33,13 +33,10 @@ function idempotencyKeyOf(metadata: Metadata): string | undefined {
   const field = 'idempotency-key';
   const given = IdempotencyKey.optional().safeParse(single(metadata, field));
   if (given.success) return given.data;
-  throw new SvcError('invalid_argument', `${field}: expected 1 to 255 visible ASCII characters`, { field });
+  throw invalidField(field, 'expected 1 to 255 visible ASCII characters');
 }
 
 const MAX_AGENT_ID_CHARS = 256;
-
-const invalid = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
 
 /** The start that the message requests. Throws `invalid_argument` naming the field. */
 async function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): Promise<StartCall> {
@@ -56,12 +53,13 @@ async function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): Pr
 
 /** An agent's id or name. A UUID is lower-cased; a name stays unchanged. */
 function agentOf(agentId: string): string {
-  if (agentId === '' || agentId.length > MAX_AGENT_ID_CHARS) throw invalid('agent_id', 'the UUID or name of an agent');
+  if (agentId === '' || agentId.length > MAX_AGENT_ID_CHARS)
+    throw invalidField('agent_id', 'expected the UUID or name of an agent');
   return UUID.test(agentId) ? agentId.toLowerCase() : agentId;
 }
 
 function workflowOf(id: string): string {
-  if (!UUID.test(id)) throw invalid('workflow_execution_id', 'a UUID');
+  if (!UUID.test(id)) throw invalidField('workflow_execution_id', 'expected a UUID');
   return id.toLowerCase();
 }
 
@@ -72,9 +70,10 @@ export async function contextOf(
 ): Promise<JsonObject | undefined> {
   const field = 'context_json';
   if (text === '') return undefined;
-  if (Buffer.byteLength(text) > contextBytes) throw invalid(field, `at most ${contextBytes} bytes`);
+  if (Buffer.byteLength(text) > contextBytes) throw invalidField(field, `expected at most ${contextBytes} bytes`);
   const value = await parseJsonBytes(Buffer.from(text), { field, what: `${field}:`, maxDepth: contextDepth });
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw invalid(field, 'a JSON object');
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw invalidField(field, 'expected a JSON object');
   return value;
 }
 

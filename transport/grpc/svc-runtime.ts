@@ -15,7 +15,7 @@ import {
   SvcRuntimeService,
   ValidateRequest,
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { type CommandRunner, parseCommand } from '../../usecases/ports/commands.ts';
 import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../usecases/stimuli.ts';
@@ -113,7 +113,7 @@ function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
 function commandOf({ command, env, workdir, timeout_seconds = DEFAULT_TIMEOUT_SECONDS }: ExecuteSystemCommandRequest) {
   if (timeout_seconds < 1 || timeout_seconds > MAX_TIMEOUT_SECONDS) {
     const field = 'timeout_seconds';
-    throw new SvcError('invalid_argument', `${field}: expected 1 to ${MAX_TIMEOUT_SECONDS}`, { field });
+    throw invalidField(field, `expected 1 to ${MAX_TIMEOUT_SECONDS}`);
   }
   // An empty workdir counts as missing: proto3 clients often send one.
   const given = workdir === undefined || workdir === '' ? {} : { workdir };
@@ -202,7 +202,7 @@ const ingestStimulus =
 function stimulusOf(request: IngestStimulusRequest, identity: Identity): IngestStimulus {
   const { source_name: source, content, idempotency_key: key, headers } = request;
   if (source.trim() === '') {
-    throw new SvcError('invalid_argument', 'source_name: expected the name of a source', { field: 'source_name' });
+    throw invalidField('source_name', 'expected the name of a source');
   }
   return { source, content, headers, identity, ...(key === undefined || key === '' ? {} : { idempotencyKey: key }) };
 }

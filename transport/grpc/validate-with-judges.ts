@@ -8,7 +8,7 @@ import {
   ValidateRequest,
   ValidateResponse,
 } from '../../proto/gen/svc/runtime/v1/runtime.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
 import type { ConsensusRule, Judge, JudgePanelApi, PanelConcluded } from '../../usecases/judge-panels.ts';
@@ -122,17 +122,14 @@ const MAX_INPUTS_BYTES = 12 * 1024 * 1024;
 /** Time-out of a judge, ms (G9). The deadline of the call may end the panel earlier. */
 const JUDGE_TIMEOUT_MS = 600_000;
 
-const invalid = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
-
 /**
  * The judges with their inputs: the judge's template rendered with `task`, `output`, `context` and the members of the
  * context, or without a template the JSON {task, output, criteria?, context}. Throws `invalid_argument`.
  */
 async function judgesOf(request: ValidateRequest, limits: GrpcLimits): Promise<Judge[]> {
   const { judges, task, output } = request;
-  if (judges.length === 0) throw invalid('judges', 'at least one judge');
-  if (judges.length > MAX_JUDGES) throw invalid('judges', `at most ${MAX_JUDGES} judges`);
+  if (judges.length === 0) throw invalidField('judges', 'expected at least one judge');
+  if (judges.length > MAX_JUDGES) throw invalidField('judges', `expected at most ${MAX_JUDGES} judges`);
   const context = (await contextOf(request.context_json, limits)) ?? {};
   const scope: JsonObject = { ...context, task, output, context };
   const { criteria } = context;
@@ -140,7 +137,8 @@ async function judgesOf(request: ValidateRequest, limits: GrpcLimits): Promise<J
   const asked = judges.map(({ agent_id, input_template, weight }, index): Judge => {
     const field = `judges[${index}]`;
     const input = input_template === '' ? plain : rendered(input_template, scope, `${field}.input_template`);
-    if (input.length > MAX_INPUT_CHARS) throw invalid(field, `an input of at most ${MAX_INPUT_CHARS} characters`);
+    if (input.length > MAX_INPUT_CHARS)
+      throw invalidField(field, `expected an input of at most ${MAX_INPUT_CHARS} characters`);
     return {
       agent: agentOf(agent_id, `${field}.agent_id`),
       input,
@@ -149,19 +147,22 @@ async function judgesOf(request: ValidateRequest, limits: GrpcLimits): Promise<J
     };
   });
   const bytes = asked.reduce((sum, { input }) => sum + Buffer.byteLength(input), 0);
-  if (bytes > MAX_INPUTS_BYTES) throw invalid('judges', `inputs of at most ${MAX_INPUTS_BYTES} bytes together`);
+  if (bytes > MAX_INPUTS_BYTES)
+    throw invalidField('judges', `expected inputs of at most ${MAX_INPUTS_BYTES} bytes together`);
   return asked;
 }
 
 function agentOf(agentId: string, field: string): string {
-  if (agentId === '' || agentId.length > MAX_AGENT_ID_CHARS) throw invalid(field, 'the UUID or name of an agent');
+  if (agentId === '' || agentId.length > MAX_AGENT_ID_CHARS)
+    throw invalidField(field, 'expected the UUID or name of an agent');
   return agentId;
 }
 
 /** The weight of a judge. 0 means the default, since proto3 cannot tell 0 from a missing value. */
 function weightOf(weight: number, field: string): number {
   if (weight === 0) return 1;
-  if (!(weight >= 1e-6 && weight <= 1e6)) throw invalid(field, 'a number from 0.000001 to 1000000, or none for 1.0');
+  if (!(weight >= 1e-6 && weight <= 1e6))
+    throw invalidField(field, 'expected a number from 0.000001 to 1000000, or none for 1.0');
   return decimal(weight);
 }
 
@@ -169,7 +170,8 @@ function rendered(template: string, scope: JsonObject, field: string): string {
   try {
     return renderTemplate(template, scope, { state: field, maxChars: MAX_INPUT_CHARS });
   } catch (thrown) {
-    if (thrown instanceof TemplateError) throw invalid(field, `a template that renders: ${thrown.message}`);
+    if (thrown instanceof TemplateError)
+      throw invalidField(field, `expected a template that renders: ${thrown.message}`);
     throw thrown;
   }
 }
@@ -187,11 +189,12 @@ const STRATEGIES: ReadonlyMap<number, ConsensusRule['strategy']> = new Map<numbe
  */
 function ruleOf(config: ConsensusConfig | undefined): ConsensusRule {
   const strategy = STRATEGIES.get(config?.strategy ?? Strategy.WEIGHTED_AVERAGE);
-  if (strategy === undefined) throw invalid('consensus.strategy', 'a strategy that ConsensusConfig.Strategy names');
+  if (strategy === undefined)
+    throw invalidField('consensus.strategy', 'expected a strategy that ConsensusConfig.Strategy names');
   const { threshold, agreement, n } = config ?? {};
-  if (n === 0) throw invalid('consensus.n', 'at least 1, or none for all judges');
+  if (n === 0) throw invalidField('consensus.n', 'expected at least 1, or none for all judges');
   if (n !== undefined && strategy !== 'weighted_average')
-    throw invalid('consensus.n', 'none: only WEIGHTED_AVERAGE takes the best n judges');
+    throw invalidField('consensus.n', 'expected none: only WEIGHTED_AVERAGE takes the best n judges');
   const best = n !== undefined;
   return {
     strategy: best ? 'best_of_n' : strategy,
@@ -205,7 +208,7 @@ function ruleOf(config: ConsensusConfig | undefined): ConsensusRule {
 }
 
 function fractionOf(value: number, field: string): number {
-  if (!(value >= 0 && value <= 1)) throw invalid(field, 'a number from 0.0 to 1.0');
+  if (!(value >= 0 && value <= 1)) throw invalidField(field, 'expected a number from 0.0 to 1.0');
   return decimal(value);
 }
 

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { SCOPES } from '../../security/api.ts';
 import { operation } from './operation.ts';
+import { flagField } from './schemas/catalog.ts';
 import { nextPageField, pageAsked, pageFields } from './schemas/fields.ts';
-
-const flag = z.enum(['', 'true', 'false']).optional();
 
 const MOST_KEYS_LISTED = 1_000;
 
@@ -29,7 +28,7 @@ const NewKeyBody = z.strictObject({
 const ValidateKeyBody = z.strictObject({ key: z.string().min(1).max(1_024) });
 
 const KeysQuery = z.object({
-  all: flag.describe('Those of all users of the tenant; for administrators of the tenant.'),
+  all: flagField.describe('Those of all users of the tenant; for administrators of the tenant.'),
   ...pageFields(100, MOST_KEYS_LISTED),
 });
 

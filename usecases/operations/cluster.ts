@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { planFleet } from '../fleet-plan.ts';
 import { operation } from './operation.ts';
 import { joiningNodes, NodeId, PartitionLoads, PlanAnswer, TakeoverAnswer } from './schemas/cluster.ts';
-import { limitField, nextPageField, pageAsked, pageFields, pageTokenField } from './schemas/fields.ts';
+import { limitField, list, nextPageField, pageAsked, pageFields, pageTokenField } from './schemas/fields.ts';
 import { several } from './schemas/runs.ts';
 
 const MOST_LISTED = 500;
@@ -109,19 +109,17 @@ const NewJoinTokenBody = z.strictObject({
 
 const JoinTokensQuery = z.object(pageFields(100, MOST_JOIN_TOKENS_LISTED));
 
-const tokenList = <T extends z.ZodType>(item: T) => z.array(item).readonly();
-
 const JoinTokenUse = z.object({ node_id: z.string(), from: z.string(), at: z.string() }).meta({ id: 'JoinTokenUse' });
 
 const JoinTokenAnswer = z
   .object({
     id: z.string(),
-    names: tokenList(z.string()),
-    tags: tokenList(z.string()),
-    addresses: tokenList(z.string()),
+    names: list(z.string()),
+    tags: list(z.string()),
+    addresses: list(z.string()),
     roles: roles.readonly(),
     uses: z.number().int(),
-    used_by: tokenList(JoinTokenUse),
+    used_by: list(JoinTokenUse),
     refusals: z.number().int().describe('Number of nodes refused with it.'),
     status: z.enum(['active', 'used_up', 'expired', 'revoked']),
     created_at: z.string(),

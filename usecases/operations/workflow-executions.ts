@@ -4,6 +4,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { RUN_OUTCOMES } from '../runs/run.ts';
 import { Why } from '../why/links.ts';
+import { WORKFLOW_STATUSES } from '../workflow-status.ts';
 import { operation } from './operation.ts';
 import { CancelAnswer, RemoveAnswer } from './schemas/executions.ts';
 import { pageAsked } from './schemas/fields.ts';
@@ -11,7 +12,6 @@ import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
 import {
   SignalAnswer,
   SignalBody,
-  WORKFLOW_STATUSES,
   WorkflowExecution,
   WorkflowExecutionList,
   WorkflowExecutionParams,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import type { ProgramRules } from '../../manifests/tool/contract.ts';
-import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { type ErrorCode, invalidField, SvcError } from '../../runtime/errors.ts';
 
 export interface CommandResult extends ProgramResult {
   /** The record of the workspace's volume; absent when the request carried it or there is no volume. */
@@ -88,7 +88,7 @@ export function parseCommand(given: {
   const [issue] = parsed.error.issues;
   const field = String(issue?.path[0] ?? 'command').replace('timeout_ms', 'timeout_seconds');
   const keyIssue = issue?.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
-  throw new SvcError('invalid_argument', `${field}: expected ${keyIssue ?? issue?.message}`, { field });
+  throw invalidField(field, `expected ${keyIssue ?? issue?.message}`);
 }
 
 /** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL. */

@@ -19,6 +19,12 @@ export const RUN_STATUSES = [
 
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
+export const UNFINISHED_STATUSES = [
+  'pending',
+  'running',
+  'waiting_for_human_input',
+] as const satisfies readonly RunStatus[];
+
 /** How a run has ended (H21). */
 export const RUN_OUTCOMES = ['succeeded', 'failed', 'cancelled'] as const;
 

@@ -1,6 +1,6 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import { jose } from '../../manifests/late-libraries.ts';
-import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
+import { type ErrorCode, invalidField, SvcError } from '../../runtime/errors.ts';
 import { UUID } from '../../runtime/random.ts';
 import { publicKeyText } from '../../security/api.ts';
 import type { SealCall, SealParts } from './parts.ts';
@@ -87,14 +87,14 @@ function checked(request: AttestRequest): AttestRequest {
   const [agentId, executionId] = [uuid(agent_id, 'agent_id'), uuid(execution_id, 'execution_id')];
   if (container_id === '' || container_id.length > MAX_CONTAINER_ID_CHARS) {
     const expected = `the id of the container, or the execution id where there is none, of 1 to ${MAX_CONTAINER_ID_CHARS} characters`;
-    throw new SvcError('invalid_argument', `container_id: expected ${expected}`, { field: 'container_id' });
+    throw invalidField('container_id', `expected ${expected}`);
   }
   return { ...request, agent_id: agentId, execution_id: executionId };
 }
 
 function uuid(text: string, field: string): string {
   if (UUID.test(text)) return text.toLowerCase();
-  throw new SvcError('invalid_argument', `${field}: expected a UUID`, { field });
+  throw invalidField(field, 'expected a UUID');
 }
 
 async function attested<T>(answer: Promise<T>): Promise<T> {

@@ -5,7 +5,7 @@ import { type AgentVolume, MOST_AGENT_VOLUMES, volumeFaults } from '../../manife
 import { pathText } from '../../manifests/schema-problems.ts';
 import { renderWith } from '../../manifests/template/rendering.ts';
 import { TemplateError } from '../../manifests/template/tree.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
 import type { ExecutionVolumes } from '../ports/volumes.ts';
 import { requireVolumeTier } from './volume-tier.ts';
@@ -31,13 +31,7 @@ export async function mountsOfStart(
   if (volumes === undefined) throw unserved('spec.volumes', 'this node has no volumes');
   const count = named.length + (given?.length ?? 0);
   if (count > MOST_AGENT_VOLUMES)
-    throw new SvcError(
-      'invalid_argument',
-      `spec.volumes: expected at most ${MOST_AGENT_VOLUMES} mounts, got ${count}`,
-      {
-        field: 'spec.volumes',
-      },
-    );
+    throw invalidField('spec.volumes', `expected at most ${MOST_AGENT_VOLUMES} mounts, got ${count}`);
   const mounts: Mount[] = [...(given ?? [])];
   // Volumes that may be refused come first, so that a refused start creates nothing.
   for (const { volume, index } of named.toSorted((a, b) => order(a.volume) - order(b.volume))) {
@@ -81,10 +75,10 @@ function rendered(template: string, { input, context = {} }: Start, field: strin
     const scope = { ...values, context: values, input: objectOf(input) ?? input };
     const id = renderWith(template, scope, () => '', { maxChars: MOST_CHARS }).trim();
     if (id !== '') return id;
-    throw new SvcError('invalid_argument', `${field}: ${template} has no value in this start`, { field });
+    throw invalidField(field, `${template} has no value in this start`);
   } catch (thrown) {
     if (!(thrown instanceof TemplateError)) throw thrown;
-    throw new SvcError('invalid_argument', `${field}: cannot be rendered: ${thrown.message}`, { field });
+    throw invalidField(field, `cannot be rendered: ${thrown.message}`);
   }
 }
 

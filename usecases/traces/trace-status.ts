@@ -8,6 +8,7 @@ import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
 import type { Message } from '../../runtime/message.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
 import type { ExecutionApi } from '../executions.ts';
+import { UNFINISHED_STATUSES } from '../runs/run.ts';
 import type { WorkflowApi } from '../workflow-runs.ts';
 import { outcomeOf } from './delivery-row.ts';
 
@@ -25,7 +26,7 @@ export interface RunStatusParts {
   };
 }
 
-const UNFINISHED = new Set(['pending', 'running', 'waiting_for_human_input']);
+const UNFINISHED: ReadonlySet<string> = new Set(UNFINISHED_STATUSES);
 
 interface Standing {
   readonly status: TraceStatus;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { LedgerDelivery, LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
 import { endOf } from './critical-path.ts';
@@ -220,6 +220,6 @@ export async function namingNext<T>(reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (thrown) {
     if (!(thrown instanceof SvcError) || thrown.code !== 'invalid_argument' || thrown.field !== 'after') throw thrown;
-    throw new SvcError('invalid_argument', 'next: expected the next of an earlier page', { field: 'next' });
+    throw invalidField('next', 'expected the next of an earlier page');
   }
 }

@@ -125,10 +125,10 @@ function placeOf({ iteration_count }: RunningExecution, phase: Phase): string {
     : `iteration ${iteration_count}, round ${loop.round}`;
 }
 
-interface AwaitedEffects {
+export interface AwaitedEffects {
   /** Kinds of the effects by effect id. */
   readonly ids: ReadonlyMap<string, string>;
-  /** Name of the effects for people. */
+  /** Name of the effects for people, such as `its model`. */
   readonly what: string;
 }
 

@@ -117,7 +117,10 @@ function waitedEffect(effect_id: string, kind: string, row: EffectRow | undefine
 }
 
 /** Texts of errors come from outside and may hold a secret. */
-const withoutSecretsOf = ({ code, message }: EffectError): EffectError => ({ code, message: withoutSecrets(message) });
+export const withoutSecretsOf = ({ code, message }: EffectError): EffectError => ({
+  code,
+  message: withoutSecrets(message),
+});
 
 /**
  * Appends the progress of the one effect to the reason: ", attempt 2 begins at 2026-01-01T00:00:00.000Z; attempt 1

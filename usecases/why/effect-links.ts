@@ -1,15 +1,10 @@
 import type { Address } from '../../runtime/address.ts';
 import type { EffectError, EffectRow } from '../../runtime/effect-ledger.ts';
-import { isoTime, type LinkOf, timeText, type WhyLink } from './links.ts';
+import { isoTime } from '../traces/reader-view.ts';
+import type { AwaitedEffects } from '../waits/execution-wait.ts';
+import { type LinkOf, timeText, type WhyLink } from './links.ts';
 import type { Reading } from './reading.ts';
 import { mailboxLink } from './turn-links.ts';
-
-/** Effects that an actor requested: id -> kind, and their name in a sentence. */
-interface AskedEffects {
-  readonly ids: ReadonlyMap<string, string>;
-  /** Such as `its model`. */
-  readonly what: string;
-}
 
 interface Found {
   readonly id: string;
@@ -25,7 +20,7 @@ const rank = ({ row }: Found): number => {
 };
 
 /** Ends the chain at the effect that an actor waits for, or at the cause that delays that effect. */
-export async function effectLinks(reading: Reading, address: Address, { ids, what }: AskedEffects): Promise<never> {
+export async function effectLinks(reading: Reading, address: Address, { ids, what }: AwaitedEffects): Promise<never> {
   const rows = await reading.ask('actors', () => reading.lookups.effects(address, [...ids.keys()]));
   const byId = new Map(rows.map((row) => [row.id, row]));
   const found = [...ids].map(([id, kind]): Found => ({ id, kind, row: byId.get(id) }));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ForkedFromSchema } from '../operations/schemas/fields.ts';
+import { ForkedFromSchema, list } from '../operations/schemas/fields.ts';
 
 /** Fields of every link. */
 const common = {
@@ -15,7 +15,6 @@ const link = <K extends string, S extends z.ZodRawShape>(kind: K, shape: S) =>
   z.object({ kind: z.literal(kind), ...common, ...shape });
 
 /** A list that is only read. */
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 const text = z.string().nullable();
 
@@ -113,5 +112,3 @@ export const short = (id: string): string => (id.length > 12 ? `${id.slice(0, 8)
 
 /** `2026-01-01 18:00:00 UTC` */
 export const timeText = (iso: string): string => `${iso.slice(0, 19).replace('T', ' ')} UTC`;
-
-export const isoTime = (ms: number): string => new Date(ms).toISOString();

@@ -1,12 +1,13 @@
 import type { Address } from '../../runtime/address.ts';
 import type { ActorClient, ActorSnapshot } from '../../runtime/client.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { EffectError, EffectRow } from '../../runtime/effect-ledger.ts';
+import type { EffectRow } from '../../runtime/effect-ledger.ts';
 import { type OwnStore, SvcError, unreachableStore } from '../../runtime/errors.ts';
 import type { Viewer } from '../../runtime/identity.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
 import type { MemberStatus } from '../ports/cluster.ts';
 import { withoutSecrets } from '../traces/reader-view.ts';
+import { withoutSecretsOf } from '../waits/wait-reason.ts';
 import type { LinkOf, WhyLink } from './links.ts';
 
 /** Lookups behind an explanation. */
@@ -117,18 +118,16 @@ function withoutSecretsIn(link: WhyLink): WhyLink {
   const reason = withoutSecrets(link.reason);
   switch (link.kind) {
     case 'effect':
-      return { ...link, reason, last_error: link.last_error && shownError(link.last_error) };
+      return { ...link, reason, last_error: link.last_error && withoutSecretsOf(link.last_error) };
     case 'attempt':
     case 'error':
-      return { ...link, reason, error: shownError(link.error) };
+      return { ...link, reason, error: withoutSecretsOf(link.error) };
     case 'stuck':
       return { ...link, reason, error: withoutSecrets(link.error) };
     default:
       return { ...link, reason };
   }
 }
-
-const shownError = ({ code, message }: EffectError): EffectError => ({ code, message: withoutSecrets(message) });
 
 const isPassing = (thrown: unknown): boolean => thrown instanceof SvcError && thrown.code === 'unavailable';
 

@@ -3,7 +3,8 @@ import type { ActorSnapshot } from '../../runtime/client.ts';
 import { counted } from '../../runtime/kit/counted.ts';
 import { tagsOfPool } from '../../runtime/locator.ts';
 import type { MemberStatus } from '../ports/cluster.ts';
-import { isoTime, type LinkOf, timeText } from './links.ts';
+import { isoTime } from '../traces/reader-view.ts';
+import { type LinkOf, timeText } from './links.ts';
 import type { Reading } from './reading.ts';
 
 /** Ends the chain when something keeps an actor from its next turn: a message that fails, or no node that serves it. */

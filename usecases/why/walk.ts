@@ -8,12 +8,13 @@ import { sees, tenantOfViewer } from '../../runtime/identity.ts';
 import { counted } from '../../runtime/kit/counted.ts';
 import { poolOfTags } from '../../runtime/locator.ts';
 import type { ExecutionFound } from '../executions.ts';
+import { isoTime } from '../traces/reader-view.ts';
 import { needsOf } from '../waits/execution-wait.ts';
 import { askedEffects, until } from '../waits/workflow-wait.ts';
 import type { WorkflowFound } from '../workflow-runs.ts';
 import { effectLinks } from './effect-links.ts';
 import { childOfEnd, endOfExecution, endOfWorkflow } from './ended.ts';
-import { isoTime, short, timeText, type WhyLink } from './links.ts';
+import { short, timeText, type WhyLink } from './links.ts';
 import type { Reading } from './reading.ts';
 import { mailboxLink, nodeLinks, turnLinks } from './turn-links.ts';
 

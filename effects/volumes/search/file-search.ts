@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import { patternFault } from '../../../manifests/pattern.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../../runtime/errors.ts';
 import type { SearchLimits, VolumeFiles } from '../../../usecases/ports/volumes.ts';
 import { systemCode } from '../file-failure.ts';
 import { FileOperation } from '../file-operation.ts';
@@ -99,5 +99,4 @@ function checkGlob(pattern: string): void {
   if (pattern.split('/').includes('..')) throw wrongGlob('a pattern without ..');
 }
 
-const wrongGlob = (expected: string): SvcError =>
-  new SvcError('invalid_argument', `pattern: expected ${expected}`, { field: 'pattern' });
+const wrongGlob = (expected: string): SvcError => invalidField('pattern', `expected ${expected}`);

@@ -22,7 +22,7 @@ import {
   SyncConfigResponse,
   NodeClusterServiceService as service,
 } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { delegatedTenant, type NodeIdentity } from '../../../security/api.ts';
 import { startForwarded } from '../../../usecases/starts/start-execution.ts';
@@ -46,7 +46,6 @@ import {
   callerHost,
   commandToWire,
   forwardedStart,
-  invalid,
   nodeAddress,
   peerToWire,
   roleOf,
@@ -136,7 +135,8 @@ const MAX_REASON_CHARS = 500;
 /** RegisterNode (G24): creates or updates a registration, at the address that the node gives or calls from. */
 const registerNode = (parts: ClusterParts): UnaryInBytes =>
   sealed(parts, RegisterNodeRequest, async ({ node, request }, call) => {
-    if (request.capabilities === undefined) throw invalid('capabilities', 'a NodeCapabilityAdvertisement');
+    if (request.capabilities === undefined)
+      throw invalidField('capabilities', 'expected a NodeCapabilityAdvertisement');
     const grpcAddress = nodeAddress(call.metadata, call.getPeer());
     const { tags } = request.capabilities;
     await parts.joins.requireScope(node, { tags, grpcAddress, from: callerHost(call.getPeer()) });
@@ -179,7 +179,8 @@ const deregisterNode = (parts: ClusterParts): UnaryInBytes =>
     if (request.node_id !== '' && request.node_id !== node.nodeId) {
       throw new SvcError('forbidden', 'node_id: a node deregisters only itself', { field: 'node_id' });
     }
-    if (request.reason.length > MAX_REASON_CHARS) throw invalid('reason', `at most ${MAX_REASON_CHARS} characters`);
+    if (request.reason.length > MAX_REASON_CHARS)
+      throw invalidField('reason', `expected at most ${MAX_REASON_CHARS} characters`);
     const { accepted } = await parts.peers.deregister(node.nodeId, request.reason, keyOf(node));
     return DeregisterNodeResponse.encode({ accepted }).finish();
   });

@@ -10,7 +10,7 @@ import {
   NodeRole as WireRole,
   NodePeerStatus as WireStatus,
 } from '../../../proto/gen/svc/cluster/v1/cluster.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../../runtime/errors.ts';
 import type { Identity } from '../../../runtime/identity.ts';
 import { UUID } from '../../../runtime/random.ts';
 import type { StartExecution } from '../../../usecases/executions.ts';
@@ -31,9 +31,6 @@ const STATUSES: ReadonlyMap<number, NodePeerStatus> = new Map([
   [WireStatus.UNHEALTHY, 'UNHEALTHY'],
 ]);
 
-export const invalid = (field: string, expected: string): SvcError =>
-  new SvcError('invalid_argument', `${field}: expected ${expected}`, { field });
-
 /** The role of a wire number. Throws `invalid_argument` for an unknown number. */
 export const roleOf = (number: number): NodeRole => named(ROLES, number, 'role');
 
@@ -43,7 +40,7 @@ export const statusNamed = (number: number, field: string): NodePeerStatus => na
 function named<Name extends string>(names: ReadonlyMap<number, Name>, number: number, field: string): Name {
   const name = names.get(number);
   if (name !== undefined) return name;
-  throw invalid(field, [...names].map(([value, one]) => `${one} (${value})`).join(', '));
+  throw invalidField(field, `expected ${[...names].map(([value, one]) => `${one} (${value})`).join(', ')}`);
 }
 
 const capabilitiesToWire = (has: Capabilities): NodeCapabilityAdvertisement => ({
@@ -95,7 +92,7 @@ function checked(address: string): string {
   const [, ipv6, , port] = ADDRESS.exec(address) ?? [];
   const number = Number(port);
   if (number >= 1 && number <= 65_535 && (ipv6 === undefined || isIPv6(ipv6))) return address;
-  throw invalid(NODE_ADDRESS_KEY, 'host:port, an IPv6 address in brackets');
+  throw invalidField(NODE_ADDRESS_KEY, 'expected host:port, an IPv6 address in brackets');
 }
 
 /**
@@ -112,7 +109,7 @@ const MAX_AGENT_ID_CHARS = 128;
 
 /** Validates and lower-cases a UUID. Throws `invalid_argument` naming the field. */
 export function uuidOf(id: string, field: string): string {
-  if (!UUID.test(id)) throw invalid(field, 'a UUID');
+  if (!UUID.test(id)) throw invalidField(field, 'expected a UUID');
   return id.toLowerCase();
 }
 
@@ -127,7 +124,8 @@ export async function forwardedStart(
 ): Promise<StartExecution> {
   const { agent_id, input } = request;
   const executionId = uuidOf(request.execution_id, 'execution_id');
-  if (agent_id === '' || agent_id.length > MAX_AGENT_ID_CHARS) throw invalid('agent_id', 'the id of an agent');
+  if (agent_id === '' || agent_id.length > MAX_AGENT_ID_CHARS)
+    throw invalidField('agent_id', 'expected the id of an agent');
   const context = await contextOf(request.context_json, limits);
   return {
     executionId,

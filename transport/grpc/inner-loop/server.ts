@@ -8,7 +8,7 @@ import {
   type Message,
   type ToolCall,
 } from '../../../proto/gen/svc/v1/inner_loop.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../../runtime/errors.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { bearerToken, type ExecutionTokens } from '../../../security/api.ts';
 import {
@@ -144,7 +144,7 @@ interface InternalGrpcParts {
 /** Translates a request and validates it as over REST. Throws `invalid_argument` naming the field. */
 async function gatewayRequest({ request }: GenerateRequest): Promise<GatewayRequest> {
   if (request === undefined) {
-    throw new SvcError('invalid_argument', 'request: expected generate or dispatch_result', { field: 'request' });
+    throw invalidField('request', 'expected generate or dispatch_result');
   }
   if (request.$case === 'dispatch_result') return gatewayRequestOf({ type: 'dispatch_result', ...request.value });
   const { messages, ...fields } = request.value;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SearchHit, SearchRequest } from '../../../catalog/api.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { invalidField } from '../../../runtime/errors.ts';
 import { limitField, nextPageField, pageAsked, pageFields, shareField, telling } from './fields.ts';
 
 /** Schemas that agents and workflows share. */
@@ -145,8 +145,7 @@ export const SearchResults = z
 export function searchOf(query: z.output<typeof SearchQuery>): SearchRequest {
   const pairs = query.label.map((text) => {
     const [, key, value] = LABEL.exec(text) ?? [];
-    if (key === undefined || value === undefined)
-      throw new SvcError('invalid_argument', 'label: expected KEY:VALUE', { field: 'label' });
+    if (key === undefined || value === undefined) throw invalidField('label', 'expected KEY:VALUE');
     return [key, value] as const;
   });
   return {

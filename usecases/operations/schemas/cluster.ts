@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { tag } from '../../../manifests/node/cluster.ts';
 import { TAKEOVER_REASONS } from '../../ports/cluster.ts';
 import { RUN_KINDS, RUN_STATUSES } from '../../runs/run.ts';
+import { list } from './fields.ts';
 
 export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
 /** A read-only list, since answers are never changed after they are made. */
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 const Role = z.enum(['CONTROLLER', 'WORKER', 'HYBRID']);
 

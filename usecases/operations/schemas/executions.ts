@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { RunLabels } from '../../../manifests/metadata.ts';
 import { RUN_OUTCOMES } from '../../runs/run.ts';
 import { LoggedEvent, logPage } from './catalog.ts';
-import { AgentId, ForkedFromSchema, jsonObject, nextPageField, versionField } from './fields.ts';
+import { AgentId, ForkedFromSchema, jsonObject, list, nextPageField, versionField } from './fields.ts';
 
 /** A read-only list, since answers are never changed after they are made. */
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 const WaitingJudge = z
   .object({

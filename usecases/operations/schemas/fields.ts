@@ -60,6 +60,8 @@ export const limitField = (usual: number, most: number) =>
     .describe(`Maximum number of entries; default ${usual}, at most ${most}.`);
 export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Number of entries to skip.');
 
+export const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
+
 /** The paging parameters that all lists share. */
 export const pageFields = (usual: number, most: number) => ({
   limit: limitField(usual, most),

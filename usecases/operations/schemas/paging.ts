@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readToken, tokenOf } from '../../../runtime/documents/pages.ts';
-import { SvcError } from '../../../runtime/errors.ts';
+import { invalidField, SvcError } from '../../../runtime/errors.ts';
 import { MOST_NEXT_CHARS } from '../../../runtime/ledger/ledger-reader.ts';
 import { limitField, pageTokenField, skipField } from './fields.ts';
 
@@ -36,13 +36,7 @@ export async function pageByToken<T extends { readonly next?: string | null | un
 }
 
 const tokenRefused = (): SvcError =>
-  new SvcError(
-    'invalid_argument',
-    'page_token: expected the next_page_token of an answer to the same list and conditions',
-    {
-      field: 'page_token',
-    },
-  );
+  invalidField('page_token', 'expected the next_page_token of an answer to the same list and conditions');
 
 /** Paging of logs, which are numbered from the first entry: by place, or by token as all lists. */
 export const logFields = (usual: number, most: number) => ({

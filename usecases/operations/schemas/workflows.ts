@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { RUN_OUTCOMES } from '../../runs/run.ts';
+import { WORKFLOW_STATUSES } from '../../workflow-status.ts';
 import { CATALOG_STATUSES, LoggedEvent, logPage, ScopeAnswer as MovedAnswer, SCOPES } from './catalog.ts';
 import { labelsField, RunError, WaitReason } from './executions.ts';
-import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, nextPageField, versionField } from './fields.ts';
-
-export const WORKFLOW_STATUSES = ['running', 'waiting_for_human_input', 'completed', 'failed', 'cancelled'] as const;
+import { anyJson, ExecutionId, ForkedFromSchema, jsonObject, list, nextPageField, versionField } from './fields.ts';
 
 /** A read-only list, since answers are never changed after they are made. */
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 const anyObject = z.record(z.string(), z.unknown());
 
 /** Name or UUID of a workflow in a path. `executions` and `validate` in this place are routes of their own. */
