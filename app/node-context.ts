@@ -7,6 +7,7 @@ import { configFile, readSettings } from '../read-settings.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
+import { systemCode } from '../runtime/kit/system-code.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { createFileSecrets } from '../security/file-secrets.ts';
@@ -71,7 +72,7 @@ async function openDataDirectory(path: string): Promise<{ readonly nodeId: strin
     return { nodeId: await nodeIdIn(path) };
   } catch (cause) {
     if (cause instanceof SvcError) throw cause;
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
+    const code = systemCode(cause, 'unreadable');
     const why = REASONS[code] ?? 'it cannot be used';
     throw new SvcError('invalid_config', `the data directory ${path}: ${why} (${code}); choose another with --data`, {
       cause,
@@ -113,7 +114,7 @@ async function isThere(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT' && dirname(path) !== path) return false;
+    if (systemCode(error) === 'ENOENT' && dirname(path) !== path) return false;
     throw error;
   }
 }

@@ -20,6 +20,15 @@ export const jsonObjectField = z.custom<JsonObject>(
 export const isJsonObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** The value of a text, or null when the text is not JSON. The parser's error would quote the text, which may hold a secret. */
+export function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 /** Converts a value to JSON: undefined members are dropped, dates become text. */
 export function plainJson(value: unknown): Json {
   const plain: Json = JSON.parse(JSON.stringify(value));

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { systemCode } from '../runtime/kit/system-code.ts';
 import type { Certificate, Pem } from './api.ts';
 
 /** Paths of the PEM files of a certificate, and the settings that name them. */
@@ -121,7 +122,7 @@ async function readPem({ cert, key, ca, fields }: CertificatePaths): Promise<Pem
     try {
       return await readFile(path);
     } catch (cause) {
-      const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+      const code = systemCode(cause);
       throw new SvcError('invalid_config', `${field}: the file cannot be read (${code})`, { field, cause });
     }
   };

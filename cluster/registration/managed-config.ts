@@ -11,6 +11,7 @@ import type { Problem } from '../../manifests/schema-problems.ts';
 import type { SyncConfigResponse } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import { invalidField, SvcError, toSvcError } from '../../runtime/errors.ts';
 import { OneAtATime } from '../../runtime/kit/queues.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 
 type Log = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
@@ -169,7 +170,7 @@ async function readCachedConfig(path: string): Promise<string | null> {
     if (bytes.length > MANAGED_CONFIG_BYTES) throw new Error(`larger than ${MANAGED_CONFIG_BYTES} bytes`);
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (systemCode(error) === 'ENOENT') return null;
     throw error;
   }
 }
@@ -184,7 +185,7 @@ async function writeCachedConfig(path: string, text: string): Promise<void> {
   } catch (cause) {
     // Only the cause is reported; the next write overwrites a leftover draft.
     await rm(draft, { force: true }).catch(() => undefined);
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const code = systemCode(cause);
     throw new SvcError('unavailable', `the configuration cannot be written to the data directory (${code})`, { cause });
   }
 }

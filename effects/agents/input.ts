@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Secrets } from '../../security/api.ts';
-import { EnvironmentName, text } from '../../usecases/ports/commands.ts';
+import { EnvironmentName, STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
 import { AbsolutePath, ImageReference, MountPath } from '../containers/input.ts';
 import { Segment } from '../programs/input.ts';
 
@@ -34,7 +34,7 @@ export const AgentContainerInput = z.object({
     .max(16 * MiB)
     .refine((value) => !value.includes('\0'), 'a prompt must not hold NUL'),
   /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (W22). */
-  env: z.record(EnvironmentName, text('an environment value')).default({}),
+  env: z.record(EnvironmentName, systemString('an environment value')).default({}),
   execution_id: Segment,
   agent_id: z.string().min(1).max(255),
   iteration: z.number().int().min(1),
@@ -84,9 +84,6 @@ export interface AgentContainerResult {
   readonly stopped_by?: 'timeout' | 'memory' | 'output';
 }
 
-/** Linux limits one `NAME=value` to 128 KiB with its closing NUL. */
-const VALUE_LIMIT_BYTES = 131_071;
-
 interface ResolvedEnvironment {
   readonly variables: Readonly<Record<string, string>>;
   /** Values that must not appear in any output. */
@@ -110,7 +107,7 @@ export async function resolveEnvironment(
       continue;
     }
     const resolved = await secrets.resolve(tenant, value);
-    if (resolved.includes('\0') || Buffer.byteLength(name) + 1 + Buffer.byteLength(resolved) >= VALUE_LIMIT_BYTES)
+    if (resolved.includes('\0') || Buffer.byteLength(name) + 1 + Buffer.byteLength(resolved) >= STRING_LIMIT_BYTES)
       throw new SvcError('failed_precondition', `env.${name}: the value is too long for a variable or holds NUL`);
     if (value.startsWith('secret:')) found.push(resolved);
     variables[name] = resolved;

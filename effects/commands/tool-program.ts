@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { KnownVolume } from '../../manifests/metadata.ts';
 import { invalidField, SvcError } from '../../runtime/errors.ts';
+import { STRING_LIMIT_BYTES } from '../../usecases/ports/commands.ts';
 import { SEARCH_PATH } from '../programs/environment.ts';
 import { findExecutable } from '../programs/launch.ts';
 import type { GuardedVolume, ProcessVolumes } from '../programs/mounts.ts';
@@ -11,8 +12,6 @@ import { partsOf } from '../volumes/volume-path.ts';
 import type { OpenWorkspace, Workspace } from './workspace-run.ts';
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,254}$/;
-
-const MAX_ARGUMENT_BYTES = 131_071;
 
 const MAX_ARGUMENTS = 1_000;
 
@@ -28,8 +27,8 @@ export function parseToolProgram(command: string, args: readonly string[]): Tool
   for (const [index, argument] of args.entries()) {
     if (argument.includes('\0')) throw invalidField(`args[${index}]`, 'expected no NUL');
     const size = Buffer.byteLength(argument);
-    if (size >= MAX_ARGUMENT_BYTES)
-      throw invalidField(`args[${index}]`, `expected fewer than ${MAX_ARGUMENT_BYTES} bytes`);
+    if (size >= STRING_LIMIT_BYTES)
+      throw invalidField(`args[${index}]`, `expected fewer than ${STRING_LIMIT_BYTES} bytes`);
     bytes += size + 1;
   }
   if (bytes > TOTAL_ARGUMENT_BYTES)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { invalidField, SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import type { Mount, ProgramResult } from '../../usecases/ports/commands.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
 import type { GroupWatch } from '../programs/group-watch.ts';
@@ -138,7 +139,7 @@ async function workdirOf(directory: string, mounts: readonly OpenMount[], workdi
       throw invalidField('workdir', 'a symbolic link leads out of the workspace');
     }
     if (thrown instanceof SvcError) throw thrown;
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
+    const code = systemCode(thrown);
     const text = `workdir: ${workdir} cannot be made a directory of the workspace (${code})`;
     throw new SvcError('failed_precondition', text, { field: 'workdir', cause: thrown });
   }

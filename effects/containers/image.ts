@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { SvcError } from '../../runtime/errors.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
 import type { Secrets } from '../../security/api.ts';
 import type { ContainerEngine } from './engine.ts';
 import { isStatus, refusalOf } from './engine-error.ts';
@@ -121,17 +122,9 @@ async function findLogin(secrets: Secrets, tenant: string, path: string | undefi
 
 function parseLogin(value: string): Login | null {
   const text = value.trim();
-  if (text.startsWith('{')) return loginOf(jsonOf(text));
+  if (text.startsWith('{')) return loginOf(jsonOrNull(text));
   const colon = text.indexOf(':');
   return colon < 1 ? null : { username: text.slice(0, colon), password: text.slice(colon + 1) };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function loginOf(value: unknown): Login | null {

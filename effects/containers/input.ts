@@ -1,21 +1,11 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import type { ErrorCode } from '../../runtime/errors.ts';
+import { STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
 import { StepFiles } from '../volumes/step-files.ts';
 
-/** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
-const STRING_LIMIT_BYTES = 131_071;
 /** All arguments and variables together, below the 2 MiB that Linux allows with the usual stack limit. */
 const TOGETHER_LIMIT_BYTES = 1_024 * 1_024;
-
-const text = (what: string) =>
-  z
-    .string()
-    .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
-    .refine(
-      (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
-      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes, the limit of the system`,
-    );
 
 /** `[host[:port]/]path[:tag][@sha256:…]` only: engines would read `docker-archive:/file` as a file of the host. */
 export const ImageReference = z
@@ -54,10 +44,10 @@ export const ContainerInput = z
     image: ImageReference,
     image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
     /** Replaces the image's entrypoint. */
-    command: z.array(text('an argument')).min(1).max(256),
+    command: z.array(systemString('an argument')).min(1).max(256),
     /** Passes the elements, joined by spaces, to `sh -c`. */
     shell: z.boolean().default(false),
-    env: z.record(z.string(), text('the value of a variable')).default({}),
+    env: z.record(z.string(), systemString('the value of a variable')).default({}),
     workdir: AbsolutePath.default('/workspace'),
     mounts: z.array(Mount).max(50).default([]),
     /** Written below the volume `workspace_id` before the start. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProgramRules } from '../../manifests/tool/contract.ts';
-import { EnvironmentName, text } from '../../usecases/ports/commands.ts';
+import { EnvironmentName, systemString } from '../../usecases/ports/commands.ts';
 import { Mounts } from './mounts.ts';
 
 const MiB = 1024 * 1024;
@@ -42,10 +42,10 @@ export type ProgramLimits = z.output<typeof ProgramLimits>;
 
 export const ProgramInput = z.object({
   /** Program on this host; relative to the configured base directory. */
-  path: text('path').min(1).max(4_096),
-  args: z.array(text('an argument')).max(256),
+  path: systemString('path').min(1).max(4_096),
+  args: z.array(systemString('an argument')).max(256),
   /** Values: `secret:NAME`, `config:NAME`, `literal:TEXT`, or the text itself (W22). */
-  env: z.record(EnvironmentName, text('an environment value')),
+  env: z.record(EnvironmentName, systemString('an environment value')),
   execution_id: Segment,
   /** Volumes of its workflow. */
   mounts: Mounts.optional(),

@@ -4,6 +4,7 @@ import { access, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import type { ProgramLimits } from './input.ts';
 import { RUN_MARK, sessionBelow } from './process-table.ts';
 import { type RunCgroup, runCgroups } from './run-cgroup.ts';
@@ -129,7 +130,7 @@ function limitArguments(limits: ProgramLimits): string[] {
 
 /** Replaces the system's messages, which contain paths of this machine. */
 function launchFailure(error: unknown): SvcError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const code = systemCode(error);
   if (code === 'EAGAIN' || code === 'ENOMEM' || code === 'EMFILE' || code === 'ENFILE') {
     return new SvcError('unavailable', `this node cannot start another program (${code})`, { cause: error });
   }

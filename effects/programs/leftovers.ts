@@ -2,6 +2,7 @@ import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
+import { jsonOrNull } from '../../runtime/json.ts';
 import { markedProcesses, signal, startTicks } from './process-table.ts';
 import { runCgroups } from './run-cgroup.ts';
 
@@ -64,19 +65,11 @@ export async function endLeftovers(workspaces: string): Promise<number> {
 async function recordedGroup(file: string): Promise<number | null> {
   const text = await readFile(file, 'utf8');
   // A crash may have truncated the record; the mark still finds the processes.
-  const parsed = Record.safeParse(text === '' ? null : safeJson(text));
+  const parsed = Record.safeParse(jsonOrNull(text));
   if (!parsed.success) return null;
   const { group, started } = parsed.data;
   if (group === undefined || group <= 1 || started === undefined) return null;
   return startTicks(group) === started ? group : null;
-}
-
-function safeJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** One scan can miss a process that forks or execs at that moment, so two scans in a row must find none. */

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 
 /** Environment variable that marks all processes of a run, so that those outside its process group are found too. */
 export const RUN_MARK = 'SVC_PROGRAM_RUN';
@@ -123,6 +124,6 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
+    if (!['ESRCH', 'EPERM'].includes(systemCode(error))) throw error;
   }
 }

@@ -2,6 +2,7 @@ import { lstat, mkdir, readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { openDirectory, removeTree } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
@@ -39,7 +40,7 @@ export async function beforeStart<T>(making: Promise<T>): Promise<T> {
     return await making;
   } catch (cause) {
     if (cause instanceof SvcError) throw cause;
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+    const code = systemCode(cause);
     throw new SvcError('unavailable', `this node cannot store the files of a program (${code})`, { cause });
   }
 }
@@ -102,7 +103,7 @@ async function directoriesOf(directory: string): Promise<string[]> {
     const entries = await readdir(directory, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
   } catch (thrown) {
-    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return [];
+    if (systemCode(thrown) === 'ENOENT') return [];
     throw thrown;
   }
 }

@@ -1,9 +1,6 @@
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
-
-/** The code of a system error, or ''. */
-export const systemCode = (thrown: unknown): string =>
-  thrown instanceof Error && 'code' in thrown && !(thrown instanceof SvcError) ? String(thrown.code) : '';
 
 /** Replaces system errors, whose messages contain paths of this machine, by ones with the path in the volume. */
 export function fileFailure(thrown: unknown, path: string): SvcError {

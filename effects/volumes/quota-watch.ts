@@ -1,7 +1,7 @@
 import { lstat, opendir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { systemCode } from './file-failure.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 
 export const quotaExceeded = (limitBytes: number): SvcError =>
   new SvcError('quota_exceeded', `the volume is full: its limit is ${limitBytes} bytes (ENOSPC)`);

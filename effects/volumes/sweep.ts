@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
-import { systemCode } from './file-failure.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { HOUR_MS, type VolumeDocument } from './stored-volume.ts';
 import { openDirectory, removeTree } from './tree.ts';
 import { UPLOADS } from './volume-path.ts';

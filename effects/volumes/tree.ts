@@ -4,8 +4,8 @@ import { type FileHandle, lstat, mkdir, open, readlink, rm } from 'node:fs/promi
 import { isAbsolute } from 'node:path';
 import { promisify } from 'node:util';
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { PathTraversal } from '../../usecases/ports/volumes.ts';
-import { systemCode } from './file-failure.ts';
 import { giveDirectory } from './ownership.ts';
 import { MAX_DEPTH, UPLOADS } from './volume-path.ts';
 

@@ -1,7 +1,8 @@
 import { lstat, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
-import { fileFailure, systemCode } from './file-failure.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
+import { fileFailure } from './file-failure.ts';
 import { removeTree } from './tree.ts';
 import type { VolumeImages } from './volume-images.ts';
 

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, unlink } from 'node:fs/promises';
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { FileEntry, VolumeFiles } from '../../usecases/ports/volumes.ts';
-import { systemCode } from './file-failure.ts';
 import { entryOf, FileOperation } from './file-operation.ts';
 import { createFileSearch } from './search/file-search.ts';
 import type { SearchThreads } from './search/threads.ts';

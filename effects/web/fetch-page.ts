@@ -2,6 +2,7 @@ import { type Agent, request } from 'undici';
 import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { invalidField, SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { type FetchedPage, type FetchRequest, PageRefused, type WebRules } from '../../usecases/ports/web.ts';
 import { type ContentType, checkTextual, decodeText, isHtml, parseContentType, readBody } from './body.ts';
 import { type AddressGuard, agentFor, type Resolve, resolveChecked } from './guarded-agent.ts';
@@ -79,7 +80,7 @@ async function visit(parts: FetchParts, asked: FetchRequest, hop: Visit): Promis
   } catch (thrown) {
     if (thrown instanceof SvcError) throw thrown;
     stop.throwIfAborted();
-    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
+    const code = systemCode(thrown);
     throw new SvcError('unavailable', `web.fetch: ${host} could not be read (${code})`, { cause: thrown });
   } finally {
     // Drops the rest of the body.

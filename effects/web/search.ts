@@ -3,6 +3,7 @@ import { ZodError, z } from 'zod';
 import { outgoingTrace } from '../../runtime/calls/calls-of-effect.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { invalidField, SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { backoffMs, jittered, sleep } from '../../runtime/kit/waits.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { SearchResult } from '../../usecases/ports/web.ts';
@@ -115,7 +116,7 @@ function failureOf(thrown: unknown, provider: string): SvcError {
     const key = status === 401 || status === 403 ? '; check spec.web.search.api_key' : '; check spec.web.search';
     return misconfigured(`${provider} answered with HTTP status ${status}${key}`);
   }
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'no answer';
+  const code = systemCode(thrown, 'no answer');
   return new SvcError('unavailable', `web.search: ${provider} could not be reached (${code})`);
 }
 

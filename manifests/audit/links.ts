@@ -98,3 +98,7 @@ function linkFault({ sequence, previous_hash }: Linked, before: ChainEnd): Audit
   const message = 'its previous_hash is not the hash of the record before it: one of the two is of another chain';
   return { sequence, kind: 'inserted', message };
 }
+
+/** The sequence number of a record that may be malformed; null when it has none. */
+export const sequenceOf = (record: unknown): number | null =>
+  z.object({ sequence: z.int() }).safeParse(record).data?.sequence ?? null;

@@ -1,7 +1,7 @@
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import { CHECKPOINT_TYPE, Checkpoint, EntryExport, EntryRecord, STATEMENT_TYPE, Statement } from './entries.ts';
-import { type AuditFault, fault, sequenceFaults } from './links.ts';
+import { type AuditFault, fault, sequenceFaults, sequenceOf } from './links.ts';
 import { type ChainEnd, emptyChain } from './record.ts';
 
 /** A fault, and the node whose chain has it; null for a fault of the whole. */
@@ -182,9 +182,6 @@ function doubled(chains: readonly LooseChain[]): EntryFault[] {
     of(node, fault(null, 'inserted', 'the chain occurs twice')),
   );
 }
-
-const sequenceOf = (record: unknown): number | null =>
-  z.object({ sequence: z.int() }).safeParse(record).data?.sequence ?? null;
 
 interface Signed<T> {
   readonly signature: 'good' | 'bad' | 'unknown';

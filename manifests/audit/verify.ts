@@ -1,6 +1,6 @@
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader, errors, type JSONWebKeySet } from 'jose';
 import { z } from 'zod';
-import { type AuditFault, fault, sequenceFaults } from './links.ts';
+import { type AuditFault, fault, sequenceFaults, sequenceOf } from './links.ts';
 import { AuditExport, AuditHead, AuditRecord, HEAD_TYPE } from './record.ts';
 
 /** Strict: a member that is not hashed is refused. */
@@ -130,6 +130,3 @@ function headOf(payload: Uint8Array): AuditHead | null {
     throw error;
   }
 }
-
-const sequenceOf = (record: unknown): number | null =>
-  z.object({ sequence: z.int() }).safeParse(record).data?.sequence ?? null;

@@ -134,7 +134,7 @@ function withSteps(schema: JsonObject): JsonObject {
   const copy: JsonObject = {};
   for (const [key, value] of Object.entries(schema)) {
     if (DATA.has(key)) copy[key] = value;
-    else if (MAPS.has(key) && isObject(value)) copy[key] = mapValues(value);
+    else if (MAPS.has(key) && isJsonObject(value)) copy[key] = mapValues(value);
     else copy[key] = inside(value);
   }
   if (typeof schema.$ref === 'string' || typeof schema.$dynamicRef === 'string') copy[KEYWORD] = true;
@@ -147,12 +147,11 @@ function mapValues(map: JsonObject): JsonObject {
 
 function inside(value: Json): Json {
   if (Array.isArray(value)) return value.map(inside);
-  return isObject(value) ? withSteps(value) : value;
+  return isJsonObject(value) ? withSteps(value) : value;
 }
 
-function isObject(value: Json): value is JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
+export const isJsonObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** `uniqueItems` in one pass over canonical texts: the built-in keyword compares every pair. */
 function uniqueItems(wanted: boolean, items: readonly Json[]): boolean {

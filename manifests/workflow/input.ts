@@ -1,4 +1,4 @@
-import { compileSchema, fitSchema, type Json, type JsonObject } from '../json-schema/fit.ts';
+import { compileSchema, fitSchema, isJsonObject, type Json, type JsonObject } from '../json-schema/fit.ts';
 import { pathText } from '../schema-problems.ts';
 
 /** Limit of reported problems. */
@@ -53,7 +53,7 @@ export function takeInput(schema: JsonObject | undefined, given: Json): TakenInp
  * and the like are ignored.
  */
 function withDefaults(schema: Json | undefined, given: Json): Json {
-  if (!isMap(schema) || !isMap(given) || !isMap(schema.properties)) return given;
+  if (!isJsonObject(schema) || !isJsonObject(given) || !isJsonObject(schema.properties)) return given;
   const added: [string, Json][] = [];
   for (const [key, property] of Object.entries(schema.properties)) {
     const before = Object.hasOwn(given, key) ? given[key] : defaultOf(property);
@@ -66,10 +66,7 @@ function withDefaults(schema: Json | undefined, given: Json): Json {
 }
 
 const defaultOf = (property: Json): Json | undefined =>
-  isMap(property) && Object.hasOwn(property, 'default') ? property.default : undefined;
-
-const isMap = (value: Json | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  isJsonObject(property) && Object.hasOwn(property, 'default') ? property.default : undefined;
 
 /** Why the schema cannot be compiled, such as a `$ref` to nothing; null when it can. */
 export function schemaFault(schema: JsonObject): string | null {
@@ -95,5 +92,5 @@ function inputPath(pointer: string, input: Json): string {
 
 function childOf(value: Json | undefined, key: string): Json | undefined {
   if (Array.isArray(value)) return value[Number(key)];
-  return isMap(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }

@@ -9,6 +9,7 @@ import {
   type YamlText,
 } from '../schema-problems.ts';
 import { parseYaml } from '../yaml.ts';
+import { quoted } from './check/rule.ts';
 import { type WorkflowManifest, WorkflowManifestSchema } from './schema.ts';
 
 /** The check that found a problem. */
@@ -72,7 +73,7 @@ function unknownNames(document: Json): UnknownName[] {
       found.push({
         rule: 'unknown_state',
         path,
-        message: `expected the name of a state, got ${shown(name)}${didYouMean(name, Object.keys(states))}`,
+        message: `expected the name of a state, got ${quoted(name)}${didYouMean(name, Object.keys(states))}`,
       });
   };
   wantState(spec.initial_state, ['spec', 'initial_state']);
@@ -93,7 +94,7 @@ function unknownVolumes(step: Fields, path: readonly PropertyKey[], known: Reado
   return [...listOf(step.volumes).entries()].flatMap(([index, mount]): UnknownName[] => {
     const { name } = fieldsOf(mount);
     if (typeof name !== 'string' || known.has(name)) return [];
-    const message = `expected the name of a volume of the workflow (${[...known].slice(0, 10).join(', ')}), got ${shown(name)}${didYouMean(name, known)}`;
+    const message = `expected the name of a volume of the workflow (${[...known].slice(0, 10).join(', ')}), got ${quoted(name)}${didYouMean(name, known)}`;
     return [{ rule: 'unknown_volume', path: [...path, 'volumes', index, 'name'], message }];
   });
 }
@@ -113,5 +114,3 @@ function fieldsOf(value: Json): Fields {
 }
 
 const listOf = (value: Json | undefined): readonly Json[] => (Array.isArray(value) ? value : []);
-
-const shown = (name: string): string => JSON.stringify(name.slice(0, 60));

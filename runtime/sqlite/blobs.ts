@@ -12,12 +12,12 @@ import {
 } from '../documents/blob-reference.ts';
 import { checkKey } from '../documents/document-query.ts';
 import { SvcError } from '../errors.ts';
+import { systemCode } from '../kit/system-code.ts';
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+const isMissing = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(systemCode(error));
 
 function notUsable(what: string, cause: unknown): SvcError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown';
+  const code = systemCode(cause);
   return new SvcError('unavailable', `${what} (${code})`, { store: 'blobs', cause });
 }
 

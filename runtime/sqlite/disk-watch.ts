@@ -2,6 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
+import { systemCode } from '../kit/system-code.ts';
 
 /** More than most messages take, so that a node that is ready again has space for more than the next one. */
 const TRIED_BYTES = 65_536;
@@ -66,7 +67,7 @@ export class DiskWatch {
 
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof SvcError) return thrown.message;
-  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
+  const code = systemCode(thrown);
   return `the data directory cannot be written (${code})`;
 }
 

@@ -2,6 +2,7 @@ import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import { LazyHttp } from '../lazy-http.ts';
 import type { AuditSink, SinkLine } from './sink-queue.ts';
 
@@ -61,7 +62,7 @@ export class FileSink implements AuditSink {
     for (let index = keep - 1; index >= 0; index -= 1) {
       const from = index === 0 ? path : `${path}.${index}`;
       await rename(from, `${path}.${index + 1}`).catch((thrown: unknown) => {
-        if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+        if (systemCode(thrown) !== 'ENOENT') throw thrown;
       });
     }
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
 import { makePrivateFile, readPrivateFile, unusable } from '../keys/file-keys.ts';
 import { writeWhole } from '../secret-store/record-file.ts';
 import { DATA_KEY_BYTES, type KeySource } from './key-source.ts';
@@ -52,19 +53,9 @@ export async function addKeyVersion(path: string, now: number): Promise<number> 
 async function readKeyFile(path: string): Promise<KeyFile | null> {
   const text = await readPrivateFile(path);
   if (text === null) return null;
-  const read = KeyFile.safeParse(jsonOf(text));
+  const read = KeyFile.safeParse(jsonOrNull(text));
   if (!read.success) throw unusable(path, `expected a key file of format ${FORMAT}`);
   return read.data;
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    // The parser's error would quote the text.
-    return null;
-  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { JWK } from 'jose';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import type { SigningKeys } from '../signed-token.ts';
 import { DAY_MS, KEY_RETENTION_MS, type PublicJwk, publicJwkOf } from './published-keys.ts';
 
@@ -213,7 +214,7 @@ const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 /** Creates the directory, mode 0700. Throws `invalid_config` when it exists and other users can read it. */
 async function makePrivateDirectory(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw unusable(directory, `it cannot be created (${codeOf(error)})`);
+    throw unusable(directory, `it cannot be created (${systemCode(error, 'unknown reason')})`);
   });
   const found = await stat(directory);
   if ((found.mode & OTHERS_MAY) !== 0) throw unusable(directory, 'the mode of the directory must be 0700');
@@ -233,7 +234,7 @@ export async function readPrivateFile(path: string): Promise<string | null> {
     return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof SvcError) throw error;
-    const code = codeOf(error);
+    const code = systemCode(error, 'unknown reason');
     if (code === 'ENOENT') return null;
     throw unusable(path, `it cannot be read (${code})`);
   }
@@ -252,7 +253,7 @@ export async function makePrivateFile(path: string, text: string): Promise<boole
   } catch (error) {
     // On a full disk an empty draft would remain.
     await rm(draft, { force: true });
-    throw unusable(path, `it cannot be written (${codeOf(error)})`);
+    throw unusable(path, `it cannot be written (${systemCode(error, 'unknown reason')})`);
   }
   return publish(draft, path);
 }
@@ -262,7 +263,7 @@ async function publish(draft: string, path: string): Promise<boolean> {
   try {
     await link(draft, path);
   } catch (error) {
-    const code = codeOf(error);
+    const code = systemCode(error, 'unknown reason');
     if (NO_LINKS.includes(code)) {
       await rename(draft, path);
       return true;
@@ -277,6 +278,3 @@ async function publish(draft: string, path: string): Promise<boolean> {
 
 /** An error that names a key file and the problem. */
 export const unusable = (path: string, why: string): SvcError => new SvcError('invalid_config', `${path}: ${why}`);
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
 import { LazyHttp } from '../lazy-http.ts';
 
 const MAX_ANSWER_BYTES = 256 * 1024;
@@ -172,7 +173,7 @@ export class VaultClient {
     const text = await answer.body.text();
     const status = answer.statusCode;
     if (status >= 500 || status === 429 || (status >= 300 && status < 400)) throw unavailable(`answers ${status}`);
-    return { status, body: parsed(text) };
+    return { status, body: jsonOrNull(text) };
   }
 }
 
@@ -189,14 +190,3 @@ const codeOf = (error: unknown): string => {
   if ('code' in error && typeof error.code === 'string') return error.code;
   return error.name;
 };
-
-/** Null unless it is JSON. The parser's error would quote the text, which may be a token. */
-function parsed(text: string): unknown {
-  if (text === '') return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return null;
-  }
-}

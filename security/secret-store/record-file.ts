@@ -3,6 +3,8 @@ import { lstat, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { SvcError } from '../../runtime/errors.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 
 /** Metadata of a secret, without its value. Times are ISO 8601. */
 const SecretRecord = z.object({
@@ -17,7 +19,7 @@ export type SecretRecord = z.output<typeof SecretRecord>;
 export async function readRecord(path: string): Promise<SecretRecord | null> {
   const text = await orMissing(readFile(path, 'utf8'));
   if (text === null) return null;
-  const read = SecretRecord.safeParse(parsed(text));
+  const read = SecretRecord.safeParse(jsonOrNull(text));
   return read.success ? read.data : null;
 }
 
@@ -64,7 +66,7 @@ export async function orMissing<T>(found: Promise<T>): Promise<T | null> {
   try {
     return await found;
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return null;
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return null;
     throw failed(error);
   }
 }
@@ -76,16 +78,7 @@ export const isDirectory = async (path: string): Promise<boolean | null> =>
 export const failed = (cause: unknown): SvcError =>
   cause instanceof SvcError
     ? cause
-    : new SvcError('unavailable', `the secrets cannot be reached (${codeOf(cause)})`, { store: 'secrets', cause });
-
-export const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Truncated: treated as missing.
-    return null;
-  }
-}
+    : new SvcError('unavailable', `the secrets cannot be reached (${systemCode(cause, 'unknown reason')})`, {
+        store: 'secrets',
+        cause,
+      });

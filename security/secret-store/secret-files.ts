@@ -1,8 +1,9 @@
 import { mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { SvcError } from '../../runtime/errors.ts';
+import { systemCode } from '../../runtime/kit/system-code.ts';
 import type { SecretView } from '../api.ts';
-import { codeOf, failed, isDirectory, orMissing, readRecord, type SecretRecord, writeWhole } from './record-file.ts';
+import { failed, isDirectory, orMissing, readRecord, type SecretRecord, writeWhole } from './record-file.ts';
 import { MOST_EARLIER } from './secret-rules.ts';
 
 const EARLIER = /^(.+)@(\d{1,15})$/;
@@ -138,7 +139,7 @@ export class SecretFiles {
       try {
         await rmdir(this.#at(parent));
       } catch (error) {
-        if (['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error))) return;
+        if (['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(systemCode(error))) return;
         throw failed(error);
       }
     }

@@ -91,10 +91,11 @@ export function parseCommand(given: {
   throw invalidField(field, `expected ${keyIssue ?? issue?.message}`);
 }
 
-/** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL. */
-const STRING_LIMIT_BYTES = 131_071;
+/** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
+export const STRING_LIMIT_BYTES = 131_071;
 
-export const text = (what: string) =>
+/** A text that the system takes as one argument or variable of a program. */
+export const systemString = (what: string) =>
   z
     .string()
     .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
@@ -158,7 +159,7 @@ const MAX_VARIABLES = 256;
 const MAX_ENV_BYTES = 512 * 1024;
 
 const Environment = z
-  .record(EnvironmentName, text('an environment value'))
+  .record(EnvironmentName, systemString('an environment value'))
   .refine((env) => Object.keys(env).length <= MAX_VARIABLES, `at most ${MAX_VARIABLES} variables`)
   .refine(
     (env) =>
@@ -169,14 +170,14 @@ const Environment = z
 
 /** One shell command of a workflow's System state or of a caller of ExecuteSystemCommand. */
 export const Command = z.object({
-  command: text('the command').min(1, 'a command'),
+  command: systemString('the command').min(1, 'a command'),
   /** Plain text. References such as `secret:NAME` are not resolved, since values may come from a user's input. */
   env: Environment.default({}),
   /**
    * At or under `/workspace`, created if missing; a relative path starts there. A command without a volume may run in any
    * absolute directory that exists.
    */
-  workdir: text('workdir').max(1_024).default('/workspace'),
+  workdir: systemString('workdir').max(1_024).default('/workspace'),
   timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS),
 });
 

@@ -1,8 +1,8 @@
 import { lstat } from 'node:fs/promises';
 import { patternFault } from '../../../manifests/pattern.ts';
 import { invalidField, SvcError } from '../../../runtime/errors.ts';
+import { systemCode } from '../../../runtime/kit/system-code.ts';
 import type { SearchLimits, VolumeFiles } from '../../../usecases/ports/volumes.ts';
-import { systemCode } from '../file-failure.ts';
 import { FileOperation } from '../file-operation.ts';
 import { type OpenDirectory, openDirectory, openParent } from '../tree.ts';
 import { MAX_DEPTH } from '../volume-path.ts';

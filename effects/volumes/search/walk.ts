@@ -1,5 +1,5 @@
 import { closeSync, constants, type Dirent, opendirSync, openSync } from 'node:fs';
-import { systemCode } from '../file-failure.ts';
+import { systemCode } from '../../../runtime/kit/system-code.ts';
 import { UPLOADS } from '../volume-path.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_NONBLOCK } = constants;
