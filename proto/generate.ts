@@ -13,7 +13,7 @@ const HEALTH_PROTO = join(PROTO, '..', 'node_modules', 'grpc-health-check', 'pro
 const HEALTH_DESCRIPTORS = join(GENERATED, 'health.binpb');
 
 /** Writes everything that is made of the .proto files into `gen/` below `directory`. Throws with what buf said. */
-export function generate(directory: string): void {
+function generate(directory: string): void {
   // A folder of its own, so that files whose source is gone go as well.
   rmSync(join(directory, GENERATED), { recursive: true, force: true });
   mkdirSync(join(directory, GENERATED), { recursive: true });

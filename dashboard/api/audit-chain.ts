@@ -3,7 +3,7 @@ import type { SvcClient } from '../../clients/typescript/gen/operations.ts';
 import { counted } from '../parts/format.ts';
 
 export type AuditChain = Awaited<ReturnType<SvcClient['sealSessions']['audit']>>;
-export type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
+type Keys = Awaited<ReturnType<SvcClient['jwks']['get']>>['keys'];
 
 /** Result of the check of a chain, as a sentence for people. */
 export interface ChainCheck {
@@ -20,7 +20,7 @@ interface Linked {
 }
 
 /** A record of any chain. */
-export interface ChainRecord extends Linked {
+interface ChainRecord extends Linked {
   readonly hash: string;
 }
 

@@ -3,7 +3,7 @@ import { readTrace } from './run-trace.ts';
 import type { Run } from './runs.ts';
 
 /** One judge of a panel. */
-export interface JudgeSeat {
+interface JudgeSeat {
   readonly key: string;
   /** Name of the agent, else the requested name. */
   readonly agent: string;

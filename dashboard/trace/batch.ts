@@ -5,7 +5,7 @@ import { type PackedTexts, packTexts } from './columns.ts';
 export const OUTCOMES = ['done', 'refused', 'retried', 'deferred', 'stale', 'dead-lettered', 'unknown'] as const;
 
 /** Outcomes of effects by their numbers in columns. */
-export const EFFECT_OUTCOMES = ['done', 'failed', 'in_doubt', 'open', 'started', 'retrying'] as const;
+const EFFECT_OUTCOMES = ['done', 'failed', 'in_doubt', 'open', 'started', 'retrying'] as const;
 
 /** A page of a trace as columns, which are transferred from the worker to the page without a copy. */
 export interface Batch {

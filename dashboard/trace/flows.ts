@@ -1,7 +1,7 @@
 import type { TraceModel } from './model.ts';
 
 /** Arrows from the turn that sent a message to its delivery, as pairs of deliveries: cause, effect, cause, effect, … */
-export type Arrows = Uint32Array;
+type Arrows = Uint32Array;
 
 /** The highlighted causal relation of deliveries. */
 export type Flow = 'near' | 'causes' | 'effects' | 'path';

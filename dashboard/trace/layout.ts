@@ -11,14 +11,14 @@ const MOST_OPEN_LANES = 100;
 
 export type GroupBy = 'kind' | 'node';
 
-export interface LayoutOptions {
+interface LayoutOptions {
   readonly by: GroupBy;
   /** Groups that the user folded or opened, in contrast to their initial state. */
   readonly toggled: ReadonlySet<string>;
   readonly shown: Uint8Array | null;
 }
 
-export interface Group {
+interface Group {
   readonly name: string;
   readonly lanes: number;
   readonly deliveries: number;

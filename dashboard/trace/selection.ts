@@ -2,7 +2,7 @@ import { OUTCOMES } from './batch.ts';
 import type { TraceModel } from './model.ts';
 
 /** Conditions from the address; empty texts are ignored. */
-export interface TraceFilter {
+interface TraceFilter {
   /** Kind of the actor. */
   readonly kind: string;
   readonly outcome: string;

@@ -4,7 +4,7 @@ import type { EffectQueue } from '../effect-queue.ts';
 import { encodeRequest, fairnessPart } from '../effects/effect-envelope.ts';
 import type { BatchWrites } from '../turns/batch-writes.ts';
 
-export interface AheadParts {
+interface AheadParts {
   readonly queue: Pick<EffectQueue, 'reserve'>;
   readonly clock: Clock;
 }

@@ -14,7 +14,7 @@ import { DirectorySweep, PartitionSweeps } from './partition-sweeps.ts';
 import { TimerFiring } from './timer-firing.ts';
 import { UnreadWatch } from './unread-watch.ts';
 
-export interface DispatcherOptions extends Omit<OwnershipOptions, 'isProjected'> {
+interface DispatcherOptions extends Omit<OwnershipOptions, 'isProjected'> {
   readonly projector: Projector;
   readonly effects: EffectQueue;
   /** Longest delay of a message whose wake-up got lost, milliseconds. */

@@ -7,7 +7,7 @@ import { toSvcError } from '../errors.ts';
 import type { Random } from '../random.ts';
 import { AheadOfCommit } from './ahead-of-commit.ts';
 
-export interface LocalStartsOptions {
+interface LocalStartsOptions {
   readonly queue: Pick<EffectQueue, 'reserve'>;
   /** `node/incarnation` of this process's effect runner. */
   readonly runner: string;

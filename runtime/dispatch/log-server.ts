@@ -18,7 +18,7 @@ const DRAIN_MS = 5_000;
 const MOST_RESULTS = 5_000;
 const LOOK_AGAIN_MS = 50;
 
-export interface ServedEvents {
+interface ServedEvents {
   committed(done: Committed): void;
   /** Called when the lease proved to be lost while a result or a postponed message was handled. */
   lost(): void;
@@ -27,7 +27,7 @@ export interface ServedEvents {
 }
 
 /** State of a log when its lease was granted. */
-export interface Granted<L extends Log = Log> {
+interface Granted<L extends Log = Log> {
   readonly lease: Lease<L>;
   readonly cursor: number;
   readonly beside: number;

@@ -26,7 +26,7 @@ export interface OwnershipOptions extends LogSharingParts {
 }
 
 /** Changes of partitions and logs, for the dispatcher that serves them. */
-export interface OwnershipEvents {
+interface OwnershipEvents {
   committed(server: LogServer, done: Committed): void;
   /** A partition is served from now on. */
   taken(home: LogServer<Partition>, nextTimerAt: number | null): void;

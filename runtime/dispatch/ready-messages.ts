@@ -8,7 +8,7 @@ import { isSpilled } from '../turns/payload.ts';
 import type { KernelParts } from './kernel-parts.ts';
 import type { SlowActors } from './slow-actors.ts';
 
-export interface MessagesToReady {
+interface MessagesToReady {
   readonly entries: readonly MailboxEntry[];
   /** Actors that the batch has already changed. */
   readonly drafts: ReadonlyMap<Address, ActorDraft>;

@@ -9,7 +9,7 @@ import { decodeMessageText } from '../turns/codec.ts';
 import { isSpilled } from '../turns/payload.ts';
 import type { KernelParts } from './kernel-parts.ts';
 
-export interface SlowActorsParts {
+interface SlowActorsParts {
   readonly clock: Clock;
   readonly warn: (message: string, error: unknown) => void;
   /** Runs and commits messages of one actor, however long that takes. Returns the handled ones. */

@@ -9,13 +9,13 @@ import type { Archive } from '../projection/archive.ts';
 import type { Payloads } from '../turns/payload.ts';
 
 /** The text of a state record in Blobs, owned by its actor (turns/payload.ts), which the actor no longer refers to. */
-export interface ReplacedState {
+interface ReplacedState {
   readonly partition: Partition;
   readonly address: Address;
   readonly text: string;
 }
 
-export interface StateBlobGcParts {
+interface StateBlobGcParts {
   readonly store: Pick<ActorStore, 'load'>;
   readonly archive: Pick<Archive, 'loadRecord'>;
   readonly registry: Pick<Registry, 'definitionOf'>;

@@ -44,7 +44,7 @@ export const BY_POSITION: ReadingOrder = {
 };
 
 /** Deliveries of some segments, read page by page. */
-export interface ReadingWish {
+interface ReadingWish {
   readonly tenant: string;
   readonly wanted: Wanted;
   readonly order: ReadingOrder;

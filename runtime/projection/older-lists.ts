@@ -7,7 +7,7 @@ import { type ActorRecord, decodeRecord } from '../turns/record.ts';
 import type { Views } from './views.ts';
 
 /** The stored record of one actor. */
-export interface Kept {
+interface Kept {
   readonly definition: ActorDefinition;
   readonly record: ActorRecord;
 }

@@ -18,7 +18,7 @@ import { ProjectionRounds } from './rounds.ts';
 import { ledgerPartOf, markViewed, type Source, Sources } from './sources.ts';
 import { type JournalLine, type ProjectedCommit, parseJournalRow } from './views.ts';
 
-export interface ProjectorParts extends ActorProjectionParts {
+interface ProjectorParts extends ActorProjectionParts {
   readonly clock: Clock;
   readonly random: Random;
   /** Keys of the ledger. Null: the node keeps no ledger. */

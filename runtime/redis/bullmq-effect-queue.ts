@@ -6,7 +6,7 @@ import { FairOrder, LocalSlots } from '../effects/local-slots.ts';
 import { SvcError } from '../errors.ts';
 import { type Connection, connect } from './connection.ts';
 
-export interface BullmqEffectQueueOptions {
+interface BullmqEffectQueueOptions {
   /** Redis URL, or the URLs of a Cluster's nodes; see `parseRedisUrls` (connection.ts). */
   readonly urls: string | readonly string[];
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;

@@ -8,7 +8,7 @@ type Words = (string | number)[];
 type Changes = PartitionChanges & { readonly partition: Partition };
 
 /** What a section has beside its commit. */
-export interface CommitCall {
+interface CommitCall {
   readonly id: string;
   readonly serverLife: string;
   readonly readAhead: number;

@@ -16,7 +16,7 @@ const MOST_READ_AHEAD = 1_000;
 const MOST_HANDLED = 3_000;
 
 /** What the commits may have, because no program that cannot read it is in the fleet. */
-export interface MayWrite {
+interface MayWrite {
   /** Entries in packs (format 3). */
   readonly packs: () => boolean;
   /** Several events in one entry of a stream (format 6). */

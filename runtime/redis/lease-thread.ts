@@ -33,7 +33,7 @@ export interface RenewedAside {
   readonly at: number;
 }
 
-export interface LeaseThreadOptions extends Omit<LeaseWorkerData, 'answers' | 'hasTags'> {
+interface LeaseThreadOptions extends Omit<LeaseWorkerData, 'answers' | 'hasTags'> {
   /** Whether the store uses slot tags; known once the store is open. */
   readonly hasTags: () => boolean;
   readonly warn: (warning: string) => void;

@@ -62,7 +62,7 @@ interface Line {
   open: Pack | null;
 }
 
-export interface PackWriterParts {
+interface PackWriterParts {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly calls: Pick<FcallBatcher, 'callLate'>;
   readonly keys: Keys;

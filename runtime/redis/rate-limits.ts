@@ -5,7 +5,7 @@ import { Keys } from './keys.ts';
 import { loadLibrary, readLibrary } from './library.ts';
 import { integer, list } from './replies.ts';
 
-export interface RedisRateLimitsOptions {
+interface RedisRateLimitsOptions {
   /** As in `RedisActorStore`. */
   readonly urls: string | readonly string[];
   /** Prefix of every key. Installations that share a Redis need different ones. Default `svc`. */

@@ -23,7 +23,7 @@ import { integer } from './replies.ts';
 import { RedisSharedLogs } from './shared-logs.ts';
 import { ServerLives, ServerTimes, WakeUps } from './wake-ups.ts';
 
-export interface RedisActorStoreOptions {
+interface RedisActorStoreOptions {
   /**
    * One URL, or several of Cluster nodes: redis://, rediss://, redis+cluster://h1:p,h2:p,
    * redis+sentinel://h1,h2/master.

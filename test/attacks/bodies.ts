@@ -9,7 +9,7 @@ const MOST_NAME_BYTES = 4 * MiB;
 const ROOM = 512;
 
 /** JSON of the highest cost that its class allows: `part` is the text of one value, to be put into a field of a body. */
-export interface CostlyJson {
+interface CostlyJson {
   readonly name: string;
   part(bytes: number): string;
 }

@@ -49,7 +49,7 @@ const TAKEN: Readonly<Record<string, number>> = {
   '/v1/tools/{name}': 15 * MiB,
 };
 
-export interface Chosen {
+interface Chosen {
   /** A few routes and the two costliest bodies only. */
   readonly sample: boolean;
 }

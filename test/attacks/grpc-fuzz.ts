@@ -21,7 +21,7 @@ const STREAM_MS = 150;
 const PATIENCE_SECONDS = 120;
 const CALLS_OF_SESSION = 400;
 
-export interface Fuzzed {
+interface Fuzzed {
   readonly calls: number;
   /**
    * Calls by method and status: `path STATUS`. `cancelled` and `silent` are of the client; `answered` are those whose status it
@@ -32,7 +32,7 @@ export interface Fuzzed {
   readonly faults: readonly string[];
 }
 
-export interface FuzzOptions {
+interface FuzzOptions {
   readonly seed: number;
   /** Ends after this number of calls or this time. */
   readonly calls: number;

@@ -27,7 +27,7 @@ export const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.so
  */
 export type From = 'evil.test' | 'localhost' | '127.0.0.1' | 'app.localhost' | 'sandbox' | 'rebound' | 'own';
 
-export interface Visit {
+interface Visit {
   readonly from: From;
   /** The port of the node on 127.0.0.1. */
   readonly port: number;

@@ -1,7 +1,7 @@
 import type { AttackedNode } from './attacked-node.ts';
 import type { Attack } from './cases.ts';
 
-export interface Measured {
+interface Measured {
   readonly name: string;
   readonly status: number;
   /** Longest CPU time of one turn of the event loop, ms; the best of the tries. */

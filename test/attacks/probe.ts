@@ -3,7 +3,7 @@
  * event loop on the thread that serves requests, independent of other load. Other threads are not counted.
  */
 
-export interface Held {
+interface Held {
   /** Longest CPU time of one turn of the loop, ms. */
   readonly longestMs: number;
   readonly totalMs: number;

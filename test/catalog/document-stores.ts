@@ -13,7 +13,7 @@ export interface OpenedStore {
   stop(): Promise<void>;
 }
 
-export interface DocumentStore {
+interface DocumentStore {
   readonly name: 'SQLite' | 'FerretDB';
   readonly skip: string | false;
   /** Of the tests that both stores pass, every `nth` runs on this one in a normal run. */

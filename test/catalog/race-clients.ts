@@ -5,7 +5,7 @@ import type { SeededRandom } from '../kill/random.ts';
 import { CATALOG_MODEL, type RaceAnswer, type RaceCall, type RaceOperation } from './race-model.ts';
 
 /** An event in the log of an entry. */
-export interface LoggedEvent {
+interface LoggedEvent {
   readonly sequence: number;
   readonly event_type: string;
   readonly payload: Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ export interface RaceClient {
   log(id: string): Promise<readonly LoggedEvent[]>;
 }
 
-export interface Race {
+interface Race {
   readonly clients: readonly RaceClient[];
   readonly names: readonly string[];
   readonly callsEach: number;

@@ -28,7 +28,7 @@ export interface SequentialModel<State, Call extends Timed> {
   key(state: State): string;
 }
 
-export type Verdict<Call = Operation> =
+type Verdict<Call = Operation> =
   | { readonly kind: 'linearizable' }
   /** The longest order that was found; no call that may come next fits after it. */
   | { readonly kind: 'anomaly'; readonly longest: readonly Call[]; readonly next: readonly Call[] }

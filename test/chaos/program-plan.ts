@@ -11,7 +11,7 @@ export interface PlannedProgram {
 /** Expected state of an actor when all programs have ended. */
 export type Expected = Pick<ProgramState, 'total' | 'best' | 'ended'>;
 
-export interface ProgramPlan {
+interface ProgramPlan {
   readonly programs: readonly PlannedProgram[];
   readonly expected: ReadonlyMap<string, Expected>;
 }

@@ -6,7 +6,7 @@ import { toolKillLines } from '../support/tool-kill-report.ts';
 import { openToolKillSurroundings } from '../support/tool-kill-surroundings.ts';
 import { type ScenarioReport, timeLines } from './report.ts';
 
-export interface ToolsUnderKills extends ToolKillOptions {
+interface ToolsUnderKills extends ToolKillOptions {
   readonly store: StoreKind;
   /** Which agents (test/support/tool-kill-agents.ts): in-node, gateway, mcp, docker. */
   readonly agents: readonly string[];

@@ -29,9 +29,9 @@ import { openNodeEnvelope } from '../../security/node-envelope.ts';
  * The promises of the real one are in its own tests and in `registration-real.test.ts`.
  */
 
-export type Method = 'AttestNode' | 'ChallengeNode' | 'RegisterNode' | 'Heartbeat' | 'DeregisterNode' | 'SyncConfig';
+type Method = 'AttestNode' | 'ChallengeNode' | 'RegisterNode' | 'Heartbeat' | 'DeregisterNode' | 'SyncConfig';
 
-export interface SeenBeat {
+interface SeenBeat {
   readonly nodeId: string;
   readonly beat: HeartbeatRequest;
   /** Name of the controller that got the call. */
@@ -121,7 +121,7 @@ interface NodeClaims {
 }
 
 /** Reaction to a call before it is handled: none, a status, or no answer at all. */
-export type Fault = (method: Method) => keyof typeof status | 'hang' | undefined;
+type Fault = (method: Method) => keyof typeof status | 'hang' | undefined;
 
 export interface ControllerStandIn {
   readonly port: number;

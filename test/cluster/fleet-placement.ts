@@ -10,7 +10,7 @@ import { systemRandom } from '../../runtime/random.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 /** Two connections to one store, as two processes would have; the same one where a store belongs to one process. */
-export interface FleetStores {
+interface FleetStores {
   readonly stores: readonly [ActorStore, ActorStore];
   /** An empty fleet for the next test. */
   clear(): Promise<void>;

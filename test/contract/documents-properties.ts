@@ -74,7 +74,7 @@ function scalarLimit(): fc.Arbitrary<number | string> {
   return fc.oneof(number, text);
 }
 
-export type Step =
+type Step =
   | { readonly do: 'insert' | 'put'; readonly doc: Thing }
   | { readonly do: 'replace' | 'deleteVersion'; readonly doc: Thing; readonly expected: number }
   | { readonly do: 'delete'; readonly doc: Thing };

@@ -15,7 +15,7 @@ const onFault = (error: unknown) => {
 };
 
 /** One Redis, or the masters of a Cluster. */
-export interface BullmqServers {
+interface BullmqServers {
   readonly url: string;
   readonly nodes: readonly Pick<RedisServer, 'url'>[];
   stop(): Promise<void>;

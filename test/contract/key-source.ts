@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { SvcError } from '../../runtime/errors.ts';
 import type { KeySource } from '../../security/encryption/key-source.ts';
 
-export interface KeySourceUnderTest {
+interface KeySourceUnderTest {
   /** A source without keys. */
   readonly source: KeySource;
   /** Another source over the same keys, as another node has it. */

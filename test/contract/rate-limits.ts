@@ -5,7 +5,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { RateLimit, RateLimits } from '../../runtime/rate-limits.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-export interface RateLimitsUnderTest {
+interface RateLimitsUnderTest {
   readonly limits: RateLimits;
   /** Over the same counters: another node's, or the same after a restart; the last test may use it. */
   another(): Promise<RateLimits>;

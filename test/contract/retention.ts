@@ -51,7 +51,7 @@ export const run = defineActor({
   belongsTo: ({ parent }, { tenant }) => (parent === null ? null : `run/${tenant}/${parent}`),
 });
 /** The same, for an actor that belongs to its run. */
-export const part = defineActor({
+const part = defineActor({
   ...run,
   kind: 'part',
   isPart: true,

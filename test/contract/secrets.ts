@@ -22,7 +22,7 @@ const LEASE_MS = 60_000;
 /** Number of secrets in use during a key rotation. */
 const LOADED = 15;
 
-export const operator: Identity = {
+const operator: Identity = {
   ...{ kind: 'operator', subject: 'olga', tenant: 'svc-system', roles: ['svc:operator'], tier: 'free' },
 };
 const admin = (tenant: string): Identity => ({

@@ -8,7 +8,7 @@ import { BOUND, fresh, logsOf, NO_CHANGES, SharedLogDriver, TTL_MS } from './sha
 import { at, commitOf, eventually, type StoreDriver } from './store-under-test.ts';
 
 /** A store that can lose what was written after a moment. */
-export interface Rollback {
+interface Rollback {
   /** What the store has now is what it has after `goBack`. */
   mark(): Promise<void>;
   goBack(): Promise<void>;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { exists, hasTitle, page } from './pages.ts';
 
 /** One line of the specification on a page of conformance. */
-export interface ConformanceRow {
+interface ConformanceRow {
   readonly line: string;
   /** Link to the file of the code. */
   readonly where: string;

@@ -9,7 +9,7 @@ export interface Page {
   readonly text: string;
 }
 
-export interface Fence {
+interface Fence {
   readonly language: string;
   /** What follows the language: `runnable`, `from=PATH`. */
   readonly info: string;
@@ -43,7 +43,7 @@ export function fencesOf({ file, text }: Page): Fence[] {
 }
 
 /** The page without its code blocks. */
-export const proseOf = ({ text }: Page): string => text.replace(/^```[\s\S]*?^```$/gm, '');
+const proseOf = ({ text }: Page): string => text.replace(/^```[\s\S]*?^```$/gm, '');
 
 /** Targets of links that stay in the project, with the path from the root and the anchor. */
 export function linksOf(source: Page): { target: string; path: string; anchor: string | undefined }[] {
@@ -77,7 +77,7 @@ export function anchorsOf(file: string): string[] {
 export const exists = (path: string): boolean => existsSync(path);
 
 /** Titles of the tests of a file, as they stand there. */
-export const titlesOf = (file: string): string[] =>
+const titlesOf = (file: string): string[] =>
   [...readFileSync(file, 'utf8').matchAll(/\b(?:test|it|promise)\(\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`]+)`)/g)].map(
     (match) => match[1] ?? match[2] ?? match[3] ?? '',
   );

@@ -5,7 +5,7 @@ import { waitUntil } from '../support/wait-until.ts';
 
 export type Members = Readonly<Record<string, unknown>>;
 
-export interface EscapeNodeOptions {
+interface EscapeNodeOptions {
   /** Of the scripted model. */
   readonly rules: readonly Members[];
   /** Below `spec`. */

@@ -81,7 +81,7 @@ const SPEC = {
 };
 const WAITING = { match: { contains: 'wait' }, reply: { text: 'at last', delay_ms: 250_000 } };
 
-export interface TargetOptions {
+interface TargetOptions {
   readonly containers: boolean;
   /** Where volumes are; else the node keeps them in its data directory. */
   readonly volumes?: string;

@@ -38,4 +38,4 @@ export const KINDS = {
   containers: 'an agent in a container: mailbox, files, network, privileges, bombs',
   disks: 'a disk or a volume that is filled',
 } as const;
-export type Kind = keyof typeof KINDS;
+type Kind = keyof typeof KINDS;

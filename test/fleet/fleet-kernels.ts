@@ -14,7 +14,7 @@ import { type Kernel, openKernels } from '../support/kernels.ts';
 import { scriptedSettings } from '../support/scripted-settings.ts';
 
 /** The counter of the kernel's tests, in a kind that may be placed outside of its home partition. */
-export const traveller = defineActor({ ...counter, kind: 'traveller', placed: true });
+const traveller = defineActor({ ...counter, kind: 'traveller', placed: true });
 
 /** A kernel, and the calls of a transport on it. */
 export interface FleetNode extends Kernel {

@@ -8,7 +8,7 @@ export interface SeenEvent {
   readonly atMs: number;
 }
 
-export interface FollowerParts {
+interface FollowerParts {
   /** Address of the node that is up; rejects while none is. */
   url(): Promise<string>;
   readonly onEvent: (event: SeenEvent) => void;
@@ -74,7 +74,7 @@ async function connectOnce(id: string, events: SeenEvent[], parts: FollowerParts
   return isFinal(events.at(-1));
 }
 
-export class WrongSequence extends Error {
+class WrongSequence extends Error {
   override readonly name = 'WrongSequence';
 }
 

@@ -16,7 +16,7 @@ const STREAM_MS = 5_000;
 const SETTLE_MS = 60_000;
 const KILL_MS = 20_000;
 
-export interface KillingParts {
+interface KillingParts {
   readonly random: SeededRandom;
   readonly recovery: RecoveryTimes;
   /** Ids of the executions that run now. */
@@ -27,7 +27,7 @@ export interface KillingParts {
   readonly abort: AbortController;
 }
 
-export interface KillPlan {
+interface KillPlan {
   readonly kills: number;
   /** Factor by which lives are longer than usual; 1 by default. */
   readonly longer?: number;

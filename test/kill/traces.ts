@@ -13,7 +13,7 @@ import { openSurroundings, type Surroundings } from './surroundings.ts';
 import { checkTraces, type TraceFigures } from './trace-checks.ts';
 import { explained } from './under-kills.ts';
 
-export interface TraceRunOptions {
+interface TraceRunOptions {
   readonly store: StoreKind;
   readonly runs: number;
   readonly atATime: number;
@@ -22,7 +22,7 @@ export interface TraceRunOptions {
   readonly runsALife: readonly [number, number];
 }
 
-export interface TraceRunOutcome {
+interface TraceRunOutcome {
   readonly traces: TraceFigures;
   readonly runs: number;
   /** How many runs ended in each status, by kind. */

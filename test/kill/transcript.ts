@@ -1,7 +1,7 @@
 import type { SeenEvent } from './follower.ts';
 
 /** One line of a transcript: event name and what it says, without ids, keys and times. */
-export type TranscriptLine = readonly [name: string, content: Readonly<Record<string, unknown>>];
+type TranscriptLine = readonly [name: string, content: Readonly<Record<string, unknown>>];
 
 const TIMES = /_at$/;
 

@@ -1,5 +1,5 @@
 /** One field a user can write: its place (`[]` for list entries) and the default, as JSON text, when it has one. */
-export interface Field {
+interface Field {
   readonly path: string;
   readonly fallback: string;
   readonly required: boolean;

@@ -34,7 +34,7 @@ export async function privateDirectory() {
 }
 
 /** Documents that count how often keys are looked up, and can be down. */
-export class WatchedDocuments implements Documents {
+class WatchedDocuments implements Documents {
   readonly #checked: Documents;
   finds = 0;
   isDown = false;

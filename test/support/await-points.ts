@@ -23,7 +23,7 @@ interface Plan {
   readonly disturb: () => void;
 }
 
-export interface PointOutcome {
+interface PointOutcome {
   /** Whether the run reached that await, so that it was disturbed. */
   readonly disturbed: boolean;
   /** File and line of the await at which it was. */

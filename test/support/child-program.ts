@@ -6,7 +6,7 @@ import { COMPILED } from './program-options.ts';
 
 const LOG_CHARS = 60_000;
 
-export interface ChildProgramParts<Ready> {
+interface ChildProgramParts<Ready> {
   readonly name: string;
   /** Of Node.js: its own options, the program, the program's arguments. */
   readonly args: readonly string[];

@@ -16,7 +16,7 @@ export function grpcurlMissing(): string | null {
   return status === 0 ? null : `grpcurl is not built: ${stderr.slice(-500)}`;
 }
 
-export interface GrpcurlRun {
+interface GrpcurlRun {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;

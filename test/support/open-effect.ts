@@ -20,7 +20,7 @@ export const QUEUE = 'default';
 export const until = <T>(look: () => T | undefined | false | null, what: string, withinMs = 30_000): Promise<T> =>
   waitUntil(what, look, withinMs);
 
-export type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
+type Asked = Partial<Omit<EffectRequest, 'replyAs'>> & Pick<EffectRequest, 'kind'>;
 
 /** Records an effect as a commit would and answers its job. */
 export async function openEffect(
@@ -68,7 +68,7 @@ export function progressOf(ledger: TestLedger, id: string): EffectProgress[] {
     .map((one) => EffectProgress.parse(payloadOf(one)));
 }
 
-export type Given = Pick<EffectRunnerOptions, 'store' | 'queue' | 'handlers'> & Partial<EffectRunnerOptions>;
+type Given = Pick<EffectRunnerOptions, 'store' | 'queue' | 'handlers'> & Partial<EffectRunnerOptions>;
 
 /** Settings of a runner with short times. */
 export function runnerOptions(given: Given): EffectRunnerOptions {

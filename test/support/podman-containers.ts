@@ -15,7 +15,7 @@ import type { VolumeDirectories, VolumeHolds } from '../../usecases/ports/volume
 import { effectContext } from './effect-context.ts';
 import { BUSYBOX, TestPodman } from './podman.ts';
 
-export const Result = z.strictObject({
+const Result = z.strictObject({
   exit_code: z.number().int(),
   stdout: z.string(),
   stderr: z.string(),
@@ -29,7 +29,7 @@ export const Result = z.strictObject({
   failure: z.object({ code: z.string(), message: z.string() }).optional(),
   stopped_by: z.enum(['timeout', 'memory', 'output']).optional(),
 });
-export type Result = z.output<typeof Result>;
+type Result = z.output<typeof Result>;
 
 export const LIMITS: ContainerParts['limits'] = {
   networkMode: 'none',
@@ -45,8 +45,8 @@ export const LIMITS: ContainerParts['limits'] = {
 export const TENANT = 'acme';
 export const REALM = 'bench';
 
-export type Asked = Partial<z.input<typeof ContainerInput>>;
-export type Given = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'tenant'>>;
+type Asked = Partial<z.input<typeof ContainerInput>>;
+type Given = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'tenant'>>;
 
 /** A private Podman and `container.run` on it. */
 export interface PodmanUnderTest extends AsyncDisposable {

@@ -33,7 +33,7 @@ export const NEEDS_PODMAN: { readonly skip?: string } =
   reason === null || process.env.CI !== undefined ? {} : { skip: `CONTAINERS NOT TESTED: ${reason}` };
 if (NEEDS_PODMAN.skip !== undefined) console.error(NEEDS_PODMAN.skip);
 
-export interface PodmanOptions {
+interface PodmanOptions {
   /** `host:port` of a registry that is reached by plain HTTP. */
   readonly insecureRegistry?: string;
   /** False: an engine that has no init for containers. Default: the machine's, when it has one. */

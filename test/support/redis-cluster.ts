@@ -7,7 +7,7 @@ import { waitUntil } from './wait-until.ts';
 const run = promisify(execFile);
 
 /** A proxy in front of a server's port. */
-export interface Way {
+interface Way {
   readonly port: number;
   close(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface RedisClusterServers<W extends Way = Way> {
   stop(): Promise<void>;
 }
 
-export interface RedisClusterOptions<W extends Way> {
+interface RedisClusterOptions<W extends Way> {
   /** Each server announces the port of its proxy. */
   readonly wire?: (port: number) => Promise<W>;
   /** More `redis-server` arguments. */

@@ -7,7 +7,7 @@ import { type RedisServer, startRedis } from './redis.ts';
 import { ServerProcess } from './server-process.ts';
 import { waitUntil } from './wait-until.ts';
 
-export interface RedisSentinelServers {
+interface RedisSentinelServers {
   readonly url: string;
   readonly master: RedisServer;
   readonly replica: RedisServer;

@@ -8,12 +8,12 @@ import { test } from 'node:test';
  *   npm test              every test, at a size that is a meaningful sample
  *   npm run test:long     every test at full size
  */
-export type TestSize = 'quick' | 'normal' | 'long';
+type TestSize = 'quick' | 'normal' | 'long';
 
 const given = process.env.SVC_TEST_SIZE;
 
 /** A file that is run alone, with `node --test`, runs at the normal size. */
-export const testSize: TestSize = given === 'quick' || given === 'long' ? given : 'normal';
+const testSize: TestSize = given === 'quick' || given === 'long' ? given : 'normal';
 
 /** The size to run: `sample({ quick: 5, normal: 20, long: 200 })`. Without `quick`, quick runs are of normal size. */
 export function sample<T>(sizes: { readonly quick?: T; readonly normal: T; readonly long: T }): T {

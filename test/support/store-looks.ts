@@ -24,7 +24,7 @@ export interface PartitionLook {
   readonly postponed: readonly string[];
 }
 
-export interface StoreLooks {
+interface StoreLooks {
   look(): Promise<PartitionLook[]>;
   /**
    * What the store still has of these ids, a sentence each. The log and the answers to messages are not checked, since the

@@ -4,7 +4,7 @@ import type { Json } from '../../runtime/json.ts';
 import { BUSYBOX } from './podman.ts';
 
 /** Where an agent's loop runs, and its commands with it (docs/explanation/inner-loop.md). */
-export type AgentPlace = 'node' | 'program' | 'container';
+type AgentPlace = 'node' | 'program' | 'container';
 
 /** An agent of ten tool calls. Its model answers by the round and the last tool result, so an undisturbed run always ends
  * the same way. */
@@ -21,7 +21,7 @@ export interface ToolAgent {
 /** Name of the MCP server whose tool counts its runs. */
 export const COUNTER = 'counter';
 /** Most iterations: a run that needs a second one completes, and the checks report it. */
-export const ITERATIONS = 2;
+const ITERATIONS = 2;
 /** File in the workspace to which commands append a mark for each run; no tool of the agents writes there. */
 export const JOURNAL = 'journal';
 const BOOTSTRAP = join(import.meta.dirname, '../../effects/agents/bootstrap/bootstrap.sh');

@@ -5,7 +5,7 @@ import { scriptedModel } from './node-config.ts';
 export const EXAMPLES = join(import.meta.dirname, '..', '..', 'examples', 'workflows');
 
 /** What an example needs besides a node. */
-export type Need = 'containers' | 'model';
+type Need = 'containers' | 'model';
 
 export type Start =
   | {

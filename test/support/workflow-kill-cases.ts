@@ -109,7 +109,7 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
 /** A blackboard without values that differ from run to run: ids, times, durations. */
-export function withoutChance(blackboard: JsonObject): unknown {
+function withoutChance(blackboard: JsonObject): unknown {
   const text = JSON.stringify(blackboard, (key, value: unknown) => (key === 'duration_ms' ? 0 : value));
   return JSON.parse(text.replaceAll(UUID, 'ID').replaceAll(MOMENT, 'MOMENT'));
 }

@@ -57,7 +57,7 @@ export interface ToolsUnderTest extends AsyncDisposable {
   text(tool: string, given: ToolRun['arguments'], more?: CallMore): Promise<string>;
 }
 
-export interface CallMore {
+interface CallMore {
   readonly subject?: Partial<ToolRun['subject']>;
   readonly scope?: Partial<ToolScope>;
   readonly limits?: ToolRun['limits'];

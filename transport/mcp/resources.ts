@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../runtime/json.ts';
 
 /** The reading tool behind a resource, so that the grants, limits and audit of calls apply to it. */
-export interface ResourceRead {
+interface ResourceRead {
   readonly tool: string;
   readonly arguments: JsonObject;
   readonly mimeType: 'application/json' | 'application/yaml';

@@ -1,7 +1,7 @@
 import { type RefObject, useEffect, useRef } from 'react';
 import type { Stage } from '../../trace/stage.ts';
 
-export interface TraceKeys {
+interface TraceKeys {
   readonly stage: RefObject<Stage | null>;
   /** Selects the message after or before the selected one. */
   readonly step: (step: 1 | -1) => void;

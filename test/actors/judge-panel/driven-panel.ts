@@ -22,7 +22,7 @@ export const written = (score: number, confidence = 1, more: JsonObject = {}): s
 
 const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
-export interface Asked {
+interface Asked {
   readonly judges?: number;
   readonly weights?: readonly number[];
   readonly rule?: ConsensusRule;

@@ -16,7 +16,7 @@ export const verdictsOf = (...rows: readonly (readonly [number, number, number?]
   rows.map(([score, confidence, weight = 1]) => ({ score, confidence, weight }));
 
 /** Figures that judges give: round ones, the limits, and any between them. */
-export const fraction = fc.oneof(
+const fraction = fc.oneof(
   fc.constantFrom(0, 0.3, 0.5, 0.69, 0.7, 0.71, 0.8, 1),
   fc.double({ min: 0, max: 1, noNaN: true }),
 );

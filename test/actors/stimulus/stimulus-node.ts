@@ -21,9 +21,9 @@ import { createStimulusApi, type StimulusSettings } from '../../../usecases/stim
 import type { AreaKernel, AreaParts } from '../../transport/rest/area-kernel.ts';
 
 /** Behaviour of the router agent: it answers a text, ends in another way, or stays silent. */
-export type RouterScript = string | Pick<ExecutionUpdate, 'status' | 'reason'> | 'silent' | 'unknown';
+type RouterScript = string | Pick<ExecutionUpdate, 'status' | 'reason'> | 'silent' | 'unknown';
 
-export interface StimulusNodeOptions {
+interface StimulusNodeOptions {
   readonly start: (parts: AreaParts) => Promise<AreaKernel>;
   readonly configured?: readonly ConfiguredRoute[];
   readonly settings?: Partial<StimulusSettings>;

@@ -12,8 +12,8 @@ import type { Json } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn, type OpenEffect } from '../../../runtime/testing/actor-driver.ts';
 
 export const SESSION = '6f1c3a52-0000-4000-8000-00000000000a';
-export const EXECUTION = '6f1c3a52-0000-4000-8000-00000000000e';
-export const AGENT = '6f1c3a52-0000-4000-8000-00000000000f';
+const EXECUTION = '6f1c3a52-0000-4000-8000-00000000000e';
+const AGENT = '6f1c3a52-0000-4000-8000-00000000000f';
 export const sha = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 const offer = (name: string, more: Partial<ToolOffer> = {}): ToolOffer => ({
@@ -30,7 +30,7 @@ const offer = (name: string, more: Partial<ToolOffer> = {}): ToolOffer => ({
 });
 
 /** Tools of the grant: `slow.one` one at a time, `cmd.run` never repeated. */
-export const grant: ToolGrant = {
+const grant: ToolGrant = {
   security_context: 'test',
   deny_list: [],
   capabilities: [],
@@ -45,7 +45,7 @@ const LIMITS: Readonly<Record<string, CallLimits>> = { 'slow.one': { max_concurr
 const Arguments = z.object({ path: z.unknown().optional() });
 
 /** Decides like the real policy: name, then arguments. `path` is required, and `/etc` is forbidden. */
-export const policy: ToolPolicy = {
+const policy: ToolPolicy = {
   decide({ tools }, call) {
     const found = tools.find(({ name }) => name === call.name);
     if (found === undefined) {

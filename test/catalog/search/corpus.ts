@@ -1,5 +1,5 @@
 /** An agent of the relevance table: name, description, labels, instruction. */
-export type CorpusAgent = readonly [name: string, description: string, labels: string, instruction: string];
+type CorpusAgent = readonly [name: string, description: string, labels: string, instruction: string];
 
 /** A small company's agents. Each description says what a person would write, not what a query will say. */
 export const CORPUS: readonly CorpusAgent[] = [

@@ -18,7 +18,7 @@ export interface SearchNode {
   readonly warnings: string[];
 }
 
-export interface NodeParts {
+interface NodeParts {
   /** `spec.cortex` as a file has it. */
   readonly cortex?: object;
   readonly builtIns?: BuiltIns;

@@ -15,7 +15,7 @@ const START_TIMEOUT_MS = 120_000;
 export const IMAGES = join(ROOT, 'docs', 'images', 'dashboard');
 export const OUTLINES = join(IMAGES, 'outlines.yaml');
 
-export interface PictureOf {
+interface PictureOf {
   readonly name: string;
   readonly path: string;
   /** Of the window, where the page needs more than usual. */

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 const HERE = import.meta.dirname;
 
 /** A row of one of the three documents: a field, a tool, an argument, an error, a limit, a rule. */
-export interface SpecificationRow {
+interface SpecificationRow {
   /** Document, section and name, such as `1.SvcRuntime-messages.ExecuteAgentRequest.agent_id`. */
   readonly id: string;
   readonly text: string;
 }
 
-export interface ShownBy {
+interface ShownBy {
   readonly file: string;
   readonly title: string;
 }

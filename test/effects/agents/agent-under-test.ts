@@ -63,8 +63,8 @@ export function loop(script: Script) {
   return { gateway, asked };
 }
 
-export type Asked = Partial<z.input<typeof AgentContainerInput>>;
-export type ContextParts = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'progress'>>;
+type Asked = Partial<z.input<typeof AgentContainerInput>>;
+type ContextParts = Partial<Pick<EffectContext, 'effectId' | 'attempt' | 'signal' | 'progress'>>;
 
 export function agentParts(containers: ContainerParts, directory: string, gateway: DispatchApi): AgentContainerParts {
   return {

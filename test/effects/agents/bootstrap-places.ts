@@ -12,7 +12,7 @@ import type { DispatchApi, DispatchResult, GatewayAnswer, GenerateRequest } from
 
 export const EXECUTION = '4b0e8a53-6c53-4a3c-9a56-0d3b2f6b5f11';
 export const AGENT = '9c0a4c8e-27c5-4d39-8a36-1f4f1c9c7f22';
-export const SCRIPT = join(import.meta.dirname, '../../../effects/agents/bootstrap/bootstrap.sh');
+const SCRIPT = join(import.meta.dirname, '../../../effects/agents/bootstrap/bootstrap.sh');
 
 const found = (name: string): string | undefined =>
   (process.env.PATH ?? '')
@@ -145,7 +145,7 @@ export async function gateway(loop: DispatchApi, { port = 0 }: { port?: number }
   };
 }
 
-export interface Ended {
+interface Ended {
   readonly code: number | null;
   readonly stdout: Buffer;
   readonly stderr: string;

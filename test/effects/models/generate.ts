@@ -23,7 +23,7 @@ export function providerAt(server: ModelServer, type: ProviderType, more: object
   });
 }
 
-export interface Asked {
+interface Asked {
   readonly result: ModelResult;
   readonly chunks: string[];
 }
@@ -78,7 +78,7 @@ export async function failureOf(options: Ask): Promise<SvcError> {
   throw new Error('The call was expected to fail.');
 }
 
-export function textIn(value: Json): string {
+function textIn(value: Json): string {
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && typeof value.text === 'string') {
     return value.text;
   }

@@ -45,7 +45,7 @@ export const webOver = (
     ...{ clock: systemClock, random: systemRandom, ...parts },
   });
 
-export const OPEN: WebRules = {
+const OPEN: WebRules = {
   checkDomain(domain) {
     if (domain === 'denied.example') throw new SvcError('forbidden', `DomainNotAllowed: ${domain}`);
   },

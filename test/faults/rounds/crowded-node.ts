@@ -12,7 +12,7 @@ const MOST_LISTED = 50;
 
 type Headers = Readonly<Record<string, string>>;
 
-export interface Reply {
+interface Reply {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }

@@ -20,7 +20,7 @@ export interface FaultStores {
   close(): Promise<void>;
 }
 
-export interface StoreOutcome {
+interface StoreOutcome {
   /** Runs that the store lost. */
   readonly gone: number;
   /** Calls that ran again since the store lost a write of their run. */

@@ -19,7 +19,7 @@ const ENDED = new Set(['completed', 'failed', 'cancelled']);
 /** Pieces and pauses of a model's answer. */
 const SPEEDS = { slow: { pieces: 100, delayMs: 50 }, steady: { pieces: 20, delayMs: 30 } } as const;
 
-export interface Started {
+interface Started {
   readonly id: string;
   /** Part of its input, by which the model server recognises the run. */
   readonly key: string;

@@ -2,7 +2,7 @@ import type { StoreKind } from '../../kill/stores.ts';
 import { FAULT_CASES } from './cases.ts';
 import type { FaultCase } from './fault-case.ts';
 
-export interface Planned {
+interface Planned {
   readonly of: FaultCase;
   readonly store: StoreKind;
   /** Duration of all its rounds, roughly, on two cores. */

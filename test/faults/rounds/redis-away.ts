@@ -8,7 +8,7 @@ const COMMANDS = 12;
 const BEYOND_S = 8;
 const ENDED_WITHIN_MS = 60_000;
 
-export interface RedisOutage {
+interface RedisOutage {
   readonly name: string;
   /** Approximate duration of the outage. */
   readonly seconds: number;

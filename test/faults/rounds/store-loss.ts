@@ -8,7 +8,7 @@ import { Keys } from '../../../runtime/redis/keys.ts';
 import type { RedisServer } from '../../support/redis.ts';
 
 /** Position of each partition in the store, and the number of grants of its lease. */
-export type Positions = ReadonlyMap<string, { readonly position: number; readonly epoch: number }>;
+type Positions = ReadonlyMap<string, { readonly position: number; readonly epoch: number }>;
 
 /** The writes that a store lost when it came back or was replaced by a replica. */
 export interface StoreLoss {
@@ -21,7 +21,7 @@ export interface StoreLoss {
 }
 
 /** A position of the append-only file, after which writes are lost. */
-export interface Mark {
+interface Mark {
   readonly file: string;
   readonly size: number;
 }
@@ -101,7 +101,7 @@ export const rewindsIn = (log: string): Rewind[] =>
     ...{ partition, was: Number(was), is: Number(is), actors: Number(actors) },
   }));
 
-export interface Takeovers {
+interface Takeovers {
   /** Takeovers of partitions after the loss. */
   readonly count: number;
   /** Of these, takeovers of partitions that lost writes: one log line each. */

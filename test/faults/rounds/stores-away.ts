@@ -21,9 +21,9 @@ import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 
 export type AwayStore = 'documents' | 'redis';
 /** Kind of outage: the store refuses calls, does not answer, or is only slow. */
-export type AwayHow = 'refused' | 'silent' | 'slow';
+type AwayHow = 'refused' | 'silent' | 'slow';
 
-export interface Outage {
+interface Outage {
   readonly how: AwayHow;
   readonly forMs: number;
   /** Number of runs of each area. */

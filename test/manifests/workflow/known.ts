@@ -4,7 +4,7 @@ import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import { STATES, workflowText } from './document.ts';
 
 /** What is deployed: children without any of their own, one that leads back to `flow`, and a chain of eleven. */
-export const DEPLOYED: ReadonlyMap<string, WorkflowManifest> = new Map(
+const DEPLOYED: ReadonlyMap<string, WorkflowManifest> = new Map(
   [
     named('child', null),
     named('build', null),

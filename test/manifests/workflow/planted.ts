@@ -1,7 +1,7 @@
 import { type Doc, STATES } from './document.ts';
 
 /** A manifest with one defect: the rule that must name it, and nothing else may. */
-export interface Planted {
+interface Planted {
   readonly title: string;
   readonly rule: string;
   /** The place that is named. */

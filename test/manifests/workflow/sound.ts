@@ -1,7 +1,7 @@
 import { type Doc, STATES } from './document.ts';
 
 /** A manifest in which there is nothing to find. */
-export interface Sound {
+interface Sound {
   readonly title: string;
   readonly states: Doc;
   readonly spec?: Doc;

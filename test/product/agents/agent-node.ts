@@ -10,7 +10,7 @@ export type Members = Readonly<Record<string, unknown>>;
 export const members = (value: unknown): Members => (typeof value === 'object' && value !== null ? { ...value } : {});
 export const listOf = (value: unknown): readonly Members[] => (Array.isArray(value) ? value.map(members) : []);
 
-export interface AgentNodeOptions {
+interface AgentNodeOptions {
   readonly rules: readonly object[];
   /** Settings below `spec.runtime`, given the directory of the programs. */
   readonly runtime?: (directory: string) => Members;

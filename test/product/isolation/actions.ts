@@ -4,7 +4,7 @@ import { jsonAsk, type Question, toolQuestion } from './asker.ts';
 import type { Kind, Made, Scope } from './model.ts';
 
 /** Request that creates something, and the field of the answer with its id. */
-export interface Making {
+interface Making {
   readonly kind: Kind;
   readonly question: Question;
   readonly idField: string;

@@ -4,7 +4,7 @@ import type { SvcRuntimeClient } from '../../../proto/gen/svc/runtime/v1/runtime
 import { ended, request, unary } from '../../transport/grpc/call.ts';
 import { CALLING_AGENT, type Things } from './isolated-tenants.ts';
 
-export type RpcAnswer = (client: SvcRuntimeClient, as: Metadata, name: string) => Promise<unknown>;
+type RpcAnswer = (client: SvcRuntimeClient, as: Metadata, name: string) => Promise<unknown>;
 
 /** A name or id that an RPC of the public endpoint takes. */
 export interface RpcRow {

@@ -27,7 +27,7 @@ const CALLERS = {
   stranger: 'betaUserNamingAlpha',
   service: 'serviceForBeta',
 } as const;
-export type RowCaller = keyof typeof CALLERS;
+type RowCaller = keyof typeof CALLERS;
 
 /**
  * A node with authentication, and clients of every kind of caller: SEAL for the user who started the execution, and

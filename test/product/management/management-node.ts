@@ -4,7 +4,7 @@ import type { IndependentAgent } from '../seal/independent-agent.ts';
 import { SealNode, type SealNodeOptions } from '../seal/seal-node.ts';
 import { type Headers, restClient, type SealClient } from '../seal/transports.ts';
 
-export type Args = Readonly<Record<string, unknown>>;
+type Args = Readonly<Record<string, unknown>>;
 
 /** Result of a tool call, in terms of all interfaces. */
 export interface Called {

@@ -6,7 +6,7 @@ export interface Judged {
   readonly weight: number;
 }
 
-export interface Verdict {
+interface Verdict {
   readonly score: number;
   readonly confidence: number;
 }

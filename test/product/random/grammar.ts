@@ -3,7 +3,7 @@ import type { Case, Json, JsonMap, Reply, State, Transition, Workflow } from './
 import { AnyState } from './states.ts';
 import { beginnings, type Earlier, randomExpression, randomText } from './texts.ts';
 
-export interface GrammarOptions {
+interface GrammarOptions {
   /** Image of containers, with a shell at /bin/sh; without it workflows have no containers. */
   readonly image?: string;
 }

@@ -5,7 +5,7 @@ import { OTHERWISE, RULES } from './script.ts';
 
 const MOST_REPEATS = 5;
 
-export interface RandomNodeOptions {
+interface RandomNodeOptions {
   /** Socket of the container engine; without it the node has none. */
   readonly engineSocket?: string;
   /** `spec.stores`; empty: embedded. */

@@ -72,7 +72,7 @@ const Started = z.object({ execution_id: z.string() });
 const LOG_PAGE = 200;
 const PATIENCE_MS = 120_000;
 
-export function manifestOf({ name, context, shared, states }: Workflow): string {
+function manifestOf({ name, context, shared, states }: Workflow): string {
   const shared_volumes = shared.map((volume) => ({ name: volume, storage_class: 'ephemeral', ttl_hours: 1 }));
   return stringify({
     apiVersion: 'svc.dev/v1',

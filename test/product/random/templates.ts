@@ -19,12 +19,12 @@ interface Place {
 }
 
 /** Values as text: without escapes; lists and maps are JSON. */
-export function textOf(value: Json): string {
+function textOf(value: Json): string {
   if (value === null) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-export const placeholder = (path: string, state: string): string => `[missing: ${path} in ${state}]`;
+const placeholder = (path: string, state: string): string => `[missing: ${path} in ${state}]`;
 
 const TAG = /\{\{(.+?)\}\}/;
 
@@ -106,7 +106,7 @@ function isFilled(found: Found): boolean {
 }
 
 /** A path, a literal, `helper argument…`, or one of them in parentheses. */
-export function evaluate(written: string, place: Place): Found {
+function evaluate(written: string, place: Place): Found {
   const parts = partsOf(written);
   const [first = '', ...args] = parts;
   if (args.length > 0) return call(first, args, place);

@@ -13,7 +13,7 @@ export const REFUSALS = {
   signature_invalid: [401, -32000, 'UNAUTHENTICATED'],
   timestamp_stale: [401, -32000, 'UNAUTHENTICATED'],
 } as const;
-export type Reason = keyof typeof REFUSALS;
+type Reason = keyof typeof REFUSALS;
 
 export interface Mutant {
   readonly sent: Sent;
@@ -41,7 +41,7 @@ export interface Loot {
   fresh(): Envelope;
 }
 
-export type Mutation = (loot: Loot, by: Seeded) => Mutant;
+type Mutation = (loot: Loot, by: Seeded) => Mutant;
 
 const b64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const forger = generateKeyPairSync('rsa', { modulusLength: 2_048 });

@@ -18,9 +18,9 @@ message InvokeToolResponse { bytes result_json = 1; }
 
 const { root } = protobuf.parse(PAGE, { keepCase: true });
 
-export type Method = 'AttestAgent' | 'InvokeTool';
+type Method = 'AttestAgent' | 'InvokeTool';
 
-export interface PageAnswer {
+interface PageAnswer {
   /** Name of the status. */
   readonly code: string;
   readonly details: string;

@@ -190,7 +190,7 @@ export class SealNode implements AsyncDisposable {
   }
 }
 
-export interface AuditChain {
+interface AuditChain {
   readonly exported: Readonly<Record<string, unknown>>;
   readonly bodies: readonly Readonly<Record<string, unknown>>[];
 }

@@ -16,7 +16,7 @@ export interface Answered {
   readonly text: string;
 }
 
-export interface Attested {
+interface Attested {
   readonly status: number | string;
   readonly message: string;
   readonly token: string;
@@ -40,7 +40,7 @@ const isObject = (value: unknown): value is Members => typeof value === 'object'
 const membersOf = (value: unknown): Members => (isObject(value) ? value : {});
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-export function parsed(text: string): Members {
+function parsed(text: string): Members {
   try {
     return membersOf(JSON.parse(text));
   } catch {
@@ -71,7 +71,7 @@ function read(answer: Members): Partial<Answered> & { readonly message: string }
   };
 }
 
-export interface RestOptions {
+interface RestOptions {
   readonly name?: string;
   readonly path?: '/v1/seal/invoke' | '/v1/invoke';
   /** The payload as a JSON object, with its RFC 8785 form signed. Default: base64 of the bytes. */

@@ -18,7 +18,7 @@ export interface Planted {
 }
 
 /** The expected last link: patterns for texts, other values as they are. */
-export type LastLink = { readonly kind: string } & Readonly<Record<string, unknown>>;
+type LastLink = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 export interface Cause {
   readonly name: string;

@@ -40,7 +40,7 @@ export async function auditStore(): Promise<AuditStore> {
   };
 }
 
-export interface NodeAudit {
+interface NodeAudit {
   readonly audit: ChainedAudit;
   readonly warned: string[];
 }

@@ -17,7 +17,7 @@ import { Guard } from './guard.ts';
 import { nodeConfig } from './node-config.ts';
 import { storeLeases } from './store-leases.ts';
 
-export interface ClusterOptions {
+interface ClusterOptions {
   /** Number of nodes; `started` of them run at first, the others after `start`. */
   readonly nodes: number;
   /** How many nodes run at first. Default: all. */
@@ -44,7 +44,7 @@ export function clusterMissing(): string | false {
 }
 
 /** A node by its index or its name, `node-0` … */
-export type Who = number | string;
+type Who = number | string;
 
 interface Member {
   readonly process: FleetProcess;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { toSvcError } from '../../../runtime/errors.ts';
 
-export type ControlRoutes = Readonly<Record<string, (body: unknown, query: URLSearchParams) => Promise<unknown>>>;
+type ControlRoutes = Readonly<Record<string, (body: unknown, query: URLSearchParams) => Promise<unknown>>>;
 
 const MOST_BYTES = 20 * 1024 * 1024;
 

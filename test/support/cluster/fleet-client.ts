@@ -11,7 +11,7 @@ const Answer = z.union([
 ]);
 
 /** Answered with an error that a repeat does not change: the actor's refusal, or a bug. */
-export class Refused extends Error {
+class Refused extends Error {
   override readonly name = 'Refused';
   readonly code: string;
 
@@ -26,7 +26,7 @@ export class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }
 
-export interface FleetCall {
+interface FleetCall {
   readonly messageId?: string;
   /** How long to go on trying, ms. */
   readonly withinMs?: number;

@@ -4,19 +4,19 @@ import { waitUntil } from '../wait-until.ts';
 import type { Guard } from './guard.ts';
 
 /** The line a process of the fleet prints once it serves. */
-export const ReadyLine = z.object({
+const ReadyLine = z.object({
   /** Base URL of its control endpoint. */
   control: z.url(),
   /** Base URL of REST, where it has one. */
   rest: z.url().nullable(),
 });
-export type ReadyLine = z.infer<typeof ReadyLine>;
+type ReadyLine = z.infer<typeof ReadyLine>;
 
 const ControlAnswer = z.object({ value: z.json() });
 
 const STOP_LIMIT_MS = 30_000;
 
-export interface FleetProcessParts {
+interface FleetProcessParts {
   readonly name: string;
   readonly program: URL;
   readonly options: object;

@@ -10,7 +10,7 @@ export interface Fault {
   strike(random: () => number): Promise<string>;
 }
 
-export interface Struck {
+interface Struck {
   /** Since the start of the nemesis. */
   readonly atMs: number;
   readonly fault: string;

@@ -6,7 +6,7 @@ import { RedisMailboxes } from '../../../runtime/redis/mailboxes.ts';
 import { seeded } from '../faulty-store.ts';
 
 /** The commits of one lease in one partition, as long as no other lease of this process was used: Unix ms, the store's. */
-export interface CommitSpan {
+interface CommitSpan {
   readonly partition: Partition;
   /** Of the partition, or the shared log. */
   readonly log: Log;
@@ -17,7 +17,7 @@ export interface CommitSpan {
 }
 
 /** Calls of this process to the store since its start. */
-export interface StoreSeen {
+interface StoreSeen {
   /** Commits the store took. */
   readonly committed: number;
   /** Commits the store refused: lease, grant or cursor was not the expected one. */

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { isLog, isSharedLog, type Partition } from '../../../runtime/address.ts';
 import { Keys } from '../../../runtime/redis/keys.ts';
 
-export interface StoreLease {
+interface StoreLease {
   readonly node: string;
   readonly epoch: number;
 }

@@ -7,9 +7,9 @@ export type Args = Readonly<Record<string, unknown>>;
 export type Result = Readonly<Record<string, unknown>>;
 
 /** A call of a tool that succeeds, over any interface; answers its structured result. */
-export type Ok = (tool: string, args: Args) => Promise<Result>;
+type Ok = (tool: string, args: Args) => Promise<Result>;
 
-export interface WorkflowOptions {
+interface WorkflowOptions {
   /** It waits for someone first. */
   readonly human?: boolean;
   readonly description?: string;

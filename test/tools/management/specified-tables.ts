@@ -1,5 +1,5 @@
 /** An argument as a table of the specification has it. */
-export interface SpecifiedArgument {
+interface SpecifiedArgument {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array';
   /** `*` there. */
   readonly required?: true;
@@ -12,7 +12,7 @@ export interface SpecifiedArgument {
   readonly cap?: number;
 }
 
-export interface SpecifiedTool {
+interface SpecifiedTool {
   readonly arguments: Readonly<Record<string, SpecifiedArgument>>;
   /** Fields of the result, or of each of the results it may have; `results[].id` of each that is in a list. */
   readonly results: readonly (readonly string[])[];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { type Answer, type Extra, encode, type Fields, type PageClient } from './page.ts';
 
-export const WORKER = 1;
+const WORKER = 1;
 
 const CAPABILITIES = {
   gpu_count: 1,

@@ -6,9 +6,9 @@ import {
   SvcRuntimeClient,
 } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 
-export type Member = NonNullable<ExecutionEvent['event']>;
+type Member = NonNullable<ExecutionEvent['event']>;
 
-export interface Ended {
+interface Ended {
   readonly events: readonly Member[];
   /** First metadata, when the server sent them apart from the status. */
   readonly first: Metadata | null;

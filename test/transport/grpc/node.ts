@@ -7,7 +7,7 @@ import { startNode } from '../../../main.ts';
 import { type ModelTurn, startModelServer } from '../../support/model-server.ts';
 import { writeNodeConfig } from '../../support/node-config.ts';
 
-export interface NodeOptions {
+interface NodeOptions {
   /** Blocks of `spec` besides the models: `iam`, `grpc_auth`. */
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;

@@ -16,7 +16,7 @@ import type {
 } from '../../../usecases/ports/cluster.ts';
 import type { ChaosApi, Fault, FaultRequest } from '../../../usecases/ports/faults.ts';
 
-export const memberOf = (node: string, tags: string[] = [], draining = false): MemberStatus => ({
+const memberOf = (node: string, tags: string[] = [], draining = false): MemberStatus => ({
   node_id: node,
   incarnation: `${node}-life`,
   info: {
@@ -33,7 +33,7 @@ export const memberOf = (node: string, tags: string[] = [], draining = false): M
   partitions: { default: 32 },
 });
 
-export const peerOf = (node: string, status: NodePeer['status'] = 'ACTIVE', tags: string[] = []): NodePeer => ({
+const peerOf = (node: string, status: NodePeer['status'] = 'ACTIVE', tags: string[] = []): NodePeer => ({
   node_id: node,
   role: 'WORKER',
   capabilities: {

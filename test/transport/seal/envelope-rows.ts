@@ -1,7 +1,7 @@
 import type { Envelope } from '../../product/seal/independent-agent.ts';
 
 /** An attested agent, of any implementation. */
-export interface Caller {
+interface Caller {
   call(id: unknown, name: unknown, args?: unknown, more?: object): Envelope;
   seal(payload: unknown, more?: Partial<Envelope>): Envelope;
   /** Another one of the same execution, with another key. */
@@ -21,10 +21,10 @@ export interface EnvelopeRow {
 
 export const READ = { path: '/workspace/a.txt' };
 
-export const MALFORMED = [400, -32600, 'INVALID_ARGUMENT'] as const;
+const MALFORMED = [400, -32600, 'INVALID_ARGUMENT'] as const;
 export const UNAUTHENTICATED = [401, -32000, 'UNAUTHENTICATED'] as const;
 export const DENIED = [403, -32000, 'PERMISSION_DENIED'] as const;
-export const INVALID = [422, -32602, 'INVALID_ARGUMENT'] as const;
+const INVALID = [422, -32602, 'INVALID_ARGUMENT'] as const;
 export const INTERNAL = [500, -32603, 'INTERNAL'] as const;
 
 /**
