@@ -14,8 +14,9 @@ import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { AttackedNode } from './attacked-node.ts';
 import { underAttack } from './caller-under-attack.ts';
@@ -106,7 +107,7 @@ async function underAll(node: AttackedNode, attacks: readonly ListenerAttack[]):
 
 /** The same for the port of the failure detector, which only a node of a fleet has; leases that were lost. */
 async function attackLiveness(): Promise<number> {
-  const missing = redisMissing() ?? mongoMissing();
+  const missing = serversMissing();
   if (missing !== false && missing !== null) return 0;
   const [redis, mongo] = await Promise.all([startRedis(), startMongo()]);
   try {

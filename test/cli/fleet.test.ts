@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { nodeConfig } from '../support/cluster/node-config.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { svc } from './svc-run.ts';
 
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 const PARTITIONS = 12;
 
 interface Shown {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type FailureDetector, startFailureDetector } from '../../cluster/failure-detector/failure-detector.ts';
 import { type LivenessServer, startLivenessServer } from '../../cluster/failure-detector/liveness-server.ts';
 import type { FleetMember } from '../../cluster/placement/fleet.ts';
@@ -9,7 +11,37 @@ import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { systemRandom } from '../../runtime/random.ts';
 import { startLink } from '../support/link.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { type LivenessProcess, startLivenessProcess } from './liveness-process.ts';
+
+const PROGRAM = fileURLToPath(new URL('liveness-program.ts', import.meta.url));
+
+interface LivenessProcess {
+  readonly port: number;
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
+  /** kill -9. */
+  kill(): Promise<void>;
+}
+
+/** Starts `liveness-program.ts`; port 0 is any. */
+async function startLivenessProcess(node: string, incarnation: string, port = 0): Promise<LivenessProcess> {
+  const child = fork(PROGRAM, [node, incarnation, String(port)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [chosen] = await Promise.race([once(child, 'message'), failedToStart(child)]);
+  if (typeof chosen !== 'number') throw new Error(`the liveness process sent ${String(chosen)} instead of its port`);
+  return {
+    port: chosen,
+    signal: (name) => void child.kill(name),
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+async function failedToStart(child: ChildProcess): Promise<never> {
+  const [code] = await once(child, 'exit');
+  throw new Error(`the liveness process ended with ${String(code)} before it sent its port`);
+}
 
 /** The liveness port of a node in this process, behind a proxy that counts, cuts and can redirect connections. */
 interface LivenessFront {

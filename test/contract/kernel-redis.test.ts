@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe } from 'node:test';
 import { type OpenStores, openStores, type StoreLocation } from '../../runtime/open-stores.ts';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { type KernelStores, kernelContract } from './kernel.ts';
 import { largeStatesContract } from './kernel-large-states.ts';
 import { retentionContract } from './retention.ts';
 
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 
 /** A fleet without nodes of an older format: payloads that are stored separately belong to their actor. */
 async function openContracted(location: StoreLocation): Promise<OpenStores> {

@@ -10,14 +10,15 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { addSecretKey } from '../../app/secrets.ts';
 import { type NodeSettings, resolveSettings } from '../../manifests/node/settings.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { importsOf, projectFiles } from '../support/tree.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const run = promisify(execFile);
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 const words = z.array(z.string());
 
 const Service = z.looseObject({

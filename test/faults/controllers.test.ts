@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { freePort } from '../support/free-port.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 
 const Peers = z.object({
   nodes: z.array(

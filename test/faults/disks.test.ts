@@ -3,12 +3,13 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { limitedFiles, type SmallDisk, smallFileSystem } from '../support/small-disk.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const MANY = 6;
 
 /** With Redis and MongoDB the data directory contains only the node's id, its keys and the workspaces of programs. */

@@ -4,12 +4,11 @@ import { after, before, describe, test } from 'node:test';
 import { Queue } from 'bullmq';
 import { addressOf } from '../../runtime/address.ts';
 import { job, type WorkProbe, workEffect } from '../support/actors.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
 import { type Kernel, type Kernels, openKernels } from '../support/kernels.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const MANY = 6;
 /** A job that was in the queue at one sweep and is lost afterwards is queued again after this time. */
 const QUEUED_AGAIN_MS = 60_000;

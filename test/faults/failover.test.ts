@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { commandsThrough } from './rounds/redis-away.ts';
 import { openRedisFleet, type RedisFleet } from './rounds/redis-fleet.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const MANY = sample({ normal: 3, long: 12 });
 /** A lease is held for 6 s. */
 const LONGER_THAN_A_LEASE_MS = 9_000;

@@ -4,13 +4,14 @@ import { toSvcError } from '../../runtime/errors.ts';
 import { MongoDocuments } from '../../runtime/mongo/documents.ts';
 import { recoveredWithinMs, WAITS } from '../../runtime/mongo/session.ts';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { type Link, startLink } from '../support/link.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || (process.env.MONGODB_URI !== undefined && 'not ours to break');
+const skip = serversMissing() || (process.env.MONGODB_URI !== undefined && 'not ours to break');
 /** Duration of the outage of MongoDB. */
 const AWAY_MS = sample({ normal: 15_000, long: 300_000 });
 /** Number of bulk writes whose connection is cut. */

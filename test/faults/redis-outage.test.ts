@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mongoMissing } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { redisAway } from './rounds/redis-away.ts';
 
-const skip = redisMissing() ?? mongoMissing();
+const skip = serversMissing();
 
 test('Redis away for longer than a lease: commands of live nodes run on and report, none is ended, none runs twice', {
   skip,

@@ -3,12 +3,13 @@ import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { agentYaml, ProductNode } from '../product/product-node.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const MANY = sample({ normal: 3, long: 8 });
 /** Margin for a machine that runs other tests at the same time. */
 const BUSY_MS = 2_500;

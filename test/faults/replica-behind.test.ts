@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mongoMissing } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { replicaBehind } from './rounds/replica-behind.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 
 test('a replica that is seconds behind becomes master of an idle fleet: the runs that it has end, and mailboxes are read', {
   skip,

@@ -5,12 +5,11 @@ import { z } from 'zod';
 import { addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { defineEffect, EffectResult } from '../../runtime/effect.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
 import { openKernels } from '../support/kernels.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = redisMissing() ?? mongoMissing();
+const skip = serversMissing();
 
 const run = defineActor({
   kind: 'run',

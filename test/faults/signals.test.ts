@@ -4,12 +4,11 @@ import { test } from 'node:test';
 import type { ActorStore } from '../../runtime/actor-store.ts';
 import { addressOf } from '../../runtime/address.ts';
 import { counter, job, workEffect } from '../support/actors.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
 import { type KernelParts, openKernels, PARTITIONS } from '../support/kernels.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 /** Subscriptions to the notifications that Redis publishes, which may be lost. */
 const SUBSCRIPTIONS: readonly PropertyKey[] = ['onWake', 'onReply', 'onEvents', 'onSignal', 'onEffectCancelled'];
 

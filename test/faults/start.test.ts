@@ -8,13 +8,14 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { builtProgram } from '../support/built-programs.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { COMPILED } from '../support/program-options.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { smallFileSystem } from '../support/small-disk.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const MAIN = join(import.meta.dirname, '..', '..', 'main.ts');
 /** Limit of a supervisor: a start that takes longer hangs. */
 const MOST_MS = 60_000;

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { mongoMissing } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { sample } from '../support/size.ts';
 import type { RoundOutcome } from './rounds/fault-case.ts';
 import { AwaySetup, type AwayStore, REFUSED_WITHIN_MS } from './rounds/stores-away.ts';
 
-const skip = redisMissing() ?? mongoMissing();
+const skip = serversMissing();
 /** Limit on a machine that runs other tests at the same time. */
 const BUSY_MS = 5_000;
 const runsOfAnArea = sample({ normal: 1, long: 2 });

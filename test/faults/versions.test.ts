@@ -10,17 +10,16 @@ import { type Address, addressOf, partitionOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { counter } from '../support/actors.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
 import { type Kernel, type Kernels, openKernels, PARTITIONS } from '../support/kernels.ts';
 import { NodeProcess } from '../support/node-process.ts';
 import { FORMAT_1, FORMAT_2, FORMAT_3, versionMissing } from '../support/old-version.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { WorkflowCalls } from '../support/workflow-kill-calls.ts';
 import { openVersions } from './rounds/versions.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 
 const Add = z.object({ by: z.number() });
 

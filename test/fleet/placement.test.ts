@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { addressOf, poolOf } from '../../runtime/address.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-kernels.ts';
 
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 const ALL = 36;
 const TTL_MS = 6_000;
 

@@ -5,12 +5,11 @@ import { z } from 'zod';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { defineEffect } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-kernels.ts';
 
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 const MODES = ['once', 'repeatable'] as const;
 const JOBS_OF_A_MODE = 12;
 /** A node lease that is not renewed expires after 6 s. */

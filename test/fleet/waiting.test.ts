@@ -4,12 +4,11 @@ import { after, before, describe, test } from 'node:test';
 import { parseAgentManifest } from '../../manifests/agent/parse.ts';
 import { partitionsOf } from '../../runtime/address.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
-import { mongoMissing } from '../support/ferretdb.ts';
-import { redisMissing } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-kernels.ts';
 
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 const identity: Identity = { kind: 'local', subject: 'me', tenant: SYSTEM_TENANT, roles: ['svc:admin'], tier: 'free' };
 
 function manifestFor(...tags: string[]) {

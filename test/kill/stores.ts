@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenStores, openStores, type StoreLocation } from '../../runtime/open-stores.ts';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 
 export type StoreKind = 'sqlite' | 'redis';
 
@@ -19,7 +20,7 @@ export interface KillStores {
 
 /** False when the stores are available, else the reason. */
 export function storesMissing(kind: StoreKind): string | false {
-  return kind === 'sqlite' ? false : (redisMissing() ?? mongoMissing());
+  return kind === 'sqlite' ? false : serversMissing();
 }
 
 /** `redis` is Redis with `appendfsync always`, BullMQ on it, and a MongoDB-wire server. */

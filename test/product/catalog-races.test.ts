@@ -4,11 +4,12 @@ import { z } from 'zod';
 import { assertLogged, assertSequential, type RaceClient, race } from '../catalog/race-clients.ts';
 import type { RaceAnswer, RaceCall, Seen } from '../catalog/race-model.ts';
 import { SeededRandom } from '../kill/random.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { type Answer, agentYaml, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 /** Identity of all callers on a node without an identity provider. */
 const SUBJECT = 'local-operator';
 /** With fewer steps one of the kinds of calls may not succeed at all. */

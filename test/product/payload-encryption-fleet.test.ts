@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { addKeyVersion } from '../../security/encryption/file-key-source.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { liveFiles } from '../support/live-files.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, ProductNode } from './product-node.ts';
 
@@ -15,7 +16,7 @@ const CANARY = 'canary-77d20b4e';
 /** Longer than a message may be. */
 const LARGE = Array.from({ length: 8_000 }, (_none, at) => `${CANARY} ${at * 7_919}`).join(' ');
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 
 describe('two nodes that encrypt payloads, on Redis and a MongoDB-wire server', { skip }, () => {
   let redis: Awaited<ReturnType<typeof startRedis>>;

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const PARTITIONS = 16;
 const preload = pathToFileURL(new URL('../support/raise-fault.ts', import.meta.url).pathname).href;
 const raising = (kind: string) => ({ NODE_OPTIONS: `--import ${preload}`, SVC_TEST_FAULT: kind });

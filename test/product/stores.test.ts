@@ -8,17 +8,18 @@ import { after, before, describe, test } from 'node:test';
 import { createServer } from 'node:tls';
 import { Redis } from 'ioredis';
 import { type Certificate, certificateIn } from '../support/certificates.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../support/ferretdb.ts';
+import { startMongo, type TestMongo } from '../support/ferretdb.ts';
 import { freePort } from '../support/free-port.ts';
 import { NodeProcess } from '../support/node-process.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { sample, someOf } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 /** Minimum number of runs; more are started until both nodes run some. */
 const RUNS = sample({ normal: 3, long: 24 });
 const PASSWORD = 'p@ss:w/rd';

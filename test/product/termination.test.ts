@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Followed, followExecution, isFinal, type SeenEvent } from '../kill/follower.ts';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 import { sample } from '../support/size.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 /** Time that orchestrators give a node between SIGTERM and kill -9 (docker-compose.yml, examples/kubernetes). */
 const GRACE_MS = 30_000;
 /** Long before the grace time of a program is over. */

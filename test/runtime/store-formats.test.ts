@@ -19,10 +19,11 @@ import {
   StoreFormats,
   VERSION,
 } from '../../runtime/store-formats.ts';
-import { mongoMissing, startMongo } from '../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../support/redis.ts';
+import { startMongo } from '../support/ferretdb.ts';
+import { startRedis } from '../support/redis.ts';
+import { serversMissing } from '../support/servers-missing.ts';
 
-const noServers = (redisMissing() ?? mongoMissing()) || false;
+const noServers = serversMissing();
 const LATER = { format: 9, min_reader: 8, written_by: '7.0.0' };
 const BESIDE = { format: 9, min_reader: FORMAT, written_by: '7.0.0' };
 const unreadable = (where: RegExp) => (thrown: unknown) => {

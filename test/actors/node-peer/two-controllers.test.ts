@@ -6,12 +6,13 @@ import { test } from 'node:test';
 import { nodeActors } from '../../../actors/node-peer/definition.ts';
 import { openStores } from '../../../runtime/open-stores.ts';
 import { connectClient, startRuntime } from '../../../runtime/runtime.ts';
-import { mongoMissing, startMongo } from '../../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../../support/redis.ts';
+import { startMongo } from '../../support/ferretdb.ts';
+import { startRedis } from '../../support/redis.ts';
+import { serversMissing } from '../../support/servers-missing.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { apiOver, beatOf, join, nodeKey, OPERATOR, signNonce } from './controller.ts';
 
-const missing = redisMissing() ?? mongoMissing();
+const missing = serversMissing();
 const SETTINGS = { partitions: 1, systemPartitions: 8, pollMs: 100 };
 const CONFIG = 'apiVersion: svc.dev/v1\nkind: ManagedConfig\nspec: {runtime: {default_isolation: docker}}\n';
 const warn = (message: string, error: unknown): void => console.error(message, error ?? '');

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { mongoMissing, startMongo, type TestMongo } from '../../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { startMongo, type TestMongo } from '../../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../../support/redis.ts';
+import { serversMissing } from '../../support/servers-missing.ts';
 import { someOf } from '../../support/size.ts';
 import { ProductNode } from '../product-node.ts';
 import { answerTo, type Question, toolQuestion, unknownFor } from './asker.ts';
@@ -12,7 +13,7 @@ import { type Named, ROUTE_ROWS } from './route-table.ts';
 import { snapshot } from './snapshot.ts';
 import { LIST_ROWS, TOOL_ROWS } from './tool-table.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 
 /** A request about an object, wherever its name goes. */
 interface Row {

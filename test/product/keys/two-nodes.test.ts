@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { mongoMissing, startMongo, type TestMongo } from '../../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { startMongo, type TestMongo } from '../../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../../support/redis.ts';
+import { serversMissing } from '../../support/servers-missing.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, ProductNode } from '../product-node.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const OVERRIDES = '/v1/admin/rate-limits/overrides';
 /** Limit for the test's own calls, on a machine with other work. */
 const CALLS_MS = 4_000;

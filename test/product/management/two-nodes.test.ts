@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { mongoMissing, startMongo } from '../../support/ferretdb.ts';
-import { redisMissing, startRedis } from '../../support/redis.ts';
+import { startMongo } from '../../support/ferretdb.ts';
+import { startRedis } from '../../support/redis.ts';
+import { serversMissing } from '../../support/servers-missing.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { agentYaml, objectOf, ProductNode } from '../product-node.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 const ACCEPT = { accept: 'application/json, text/event-stream' };
 
 async function call(node: ProductNode, name: string, args: object): Promise<Readonly<Record<string, unknown>>> {

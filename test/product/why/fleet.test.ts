@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { mongoMissing, startMongo, type TestMongo } from '../../support/ferretdb.ts';
-import { type RedisServer, redisMissing, startRedis } from '../../support/redis.ts';
+import { startMongo, type TestMongo } from '../../support/ferretdb.ts';
+import { type RedisServer, startRedis } from '../../support/redis.ts';
+import { serversMissing } from '../../support/servers-missing.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { ProductNode } from '../product-node.ts';
 import { assertExplained, type Cause, type Planted, plantAlone, plantNested, runsIn, Why } from './planted-runs.ts';
 
-const skip = (redisMissing() ?? mongoMissing()) || false;
+const skip = serversMissing();
 
 const tagged = (...target_tags: readonly string[]) => ({
   task: { prompt_template: 'x {{input}}' },

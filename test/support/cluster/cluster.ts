@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Partition, partitionsOf } from '../../../runtime/address.ts';
 import { builtProgram } from '../built-programs.ts';
-import { mongoMissing, startMongo, type TestMongo } from '../ferretdb.ts';
+import { startMongo, type TestMongo } from '../ferretdb.ts';
 import { type Direction, type Link, startLink } from '../link.ts';
 import { livenessBroken } from '../liveness.ts';
-import { type RedisServer, redisMissing, startRedis } from '../redis.ts';
+import { type RedisServer, startRedis } from '../redis.ts';
+import { serversMissing } from '../servers-missing.ts';
 import { waitUntil } from '../wait-until.ts';
 import { FleetClient } from './fleet-client.ts';
 import { LocalFigures } from './fleet-options.ts';
@@ -40,7 +41,7 @@ interface ClusterOptions {
 
 /** False when a cluster can be had on this machine, else why not. */
 export function clusterMissing(): string | false {
-  return redisMissing() ?? mongoMissing();
+  return serversMissing();
 }
 
 /** A node by its index or its name, `node-0` … */

@@ -4,12 +4,13 @@ import { z } from 'zod';
 import { FLEET_CONFIG, fleetConfig } from '../../../actors/fleet/roster.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
-import { defineEffect, EffectResult } from '../../../runtime/effect.ts';
+import { EffectResult } from '../../../runtime/effect.ts';
 import { SvcError } from '../../../runtime/errors.ts';
-import { type Identity, SYSTEM_TENANT } from '../../../runtime/identity.ts';
+import { SYSTEM_TENANT } from '../../../runtime/identity.ts';
 import { type ActorReads, createActorReads } from '../../../usecases/traces/actors.ts';
 import { type KernelNode, startKernelNode } from '../../support/kernel-node.ts';
 import { waitUntil } from '../../support/wait-until.ts';
+import { endless, user } from './fixture.ts';
 
 const SECRET = 'canary-5b1c';
 
@@ -48,22 +49,6 @@ const pot = defineActor({
       throw new Error(`broken, with https://user:${SECRET}@host/`);
     },
   },
-});
-
-const endless = defineEffect({
-  kind: 'endless',
-  input: z.object({}),
-  run: (_input, { signal }) =>
-    new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-});
-
-const user = (subject: string, more: Partial<Identity> = {}): Identity => ({
-  kind: 'tenant_user',
-  subject,
-  tenant: 'acme',
-  roles: [],
-  tier: 'free',
-  ...more,
 });
 
 const missing = (reading: Promise<unknown>): Promise<void> =>

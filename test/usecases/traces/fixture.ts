@@ -75,7 +75,7 @@ const echo = defineEffect({
   run: async ({ value }) => value,
 });
 
-const endless = defineEffect({
+export const endless = defineEffect({
   kind: 'endless',
   input: z.object({}),
   run: (_input, { signal }) =>
