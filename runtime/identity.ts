@@ -4,6 +4,8 @@ import type { Condition } from './documents.ts';
 /** Tenant of everything that belongs to no other tenant, and of the local operator (G3). */
 export const SYSTEM_TENANT = 'svc-system';
 
+export const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
+
 /**
  * The caller of a request. It is made once at the edge from a verified token, and every message that follows carries it
  * (S1). `local` is the operator of a loopback node without an identity provider (S2).
@@ -13,7 +15,7 @@ export const Identity = z.object({
   subject: z.string(),
   tenant: z.string(),
   roles: z.array(z.string()),
-  tier: z.enum(['free', 'pro', 'business', 'enterprise']),
+  tier: z.enum(TIERS),
   /**
    * The identity acts for a resource that only its subject owns (scope user): that subject and operators alone see what
    * is started under it. The edge never reads this field from a caller.

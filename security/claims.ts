@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import { SvcError } from '../runtime/errors.ts';
-import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
+import { type Identity, SYSTEM_TENANT, TIERS } from '../runtime/identity.ts';
 import { type ClaimNames, type RealmSettings, SERVICE_ACCOUNTS, type ServiceAccounts } from './settings.ts';
 import { ADMIN_ROLE, delegatedTenant, isTenantSlug, mayActFor, OPERATOR_ROLE, READONLY_ROLE } from './tenant.ts';
 
 const KNOWN_ROLES = [ADMIN_ROLE, OPERATOR_ROLE, READONLY_ROLE];
-const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
 const MAX_SUBJECT = 256;
 
 /** A claim of a validly signed token from which no identity can be made. */

@@ -93,15 +93,20 @@ export class ConnectionGate {
       return false;
     }
     this.#open += 1;
-    this.#addresses.set(address, ofAddress + 1);
+    addTo(this.#addresses, address, 1);
     socket.on('close', () => this.#leave(address));
     return true;
   }
 
   #leave(address: string): void {
     this.#open -= 1;
-    const left = (this.#addresses.get(address) ?? 1) - 1;
-    if (left === 0) this.#addresses.delete(address);
-    else this.#addresses.set(address, left);
+    addTo(this.#addresses, address, -1);
   }
+}
+
+/** Adds to one of the counts by name; a count of 0 is removed. */
+export function addTo(counts: Map<string, number>, name: string, by: 1 | -1): void {
+  const now = (counts.get(name) ?? 0) + by;
+  if (now === 0) counts.delete(name);
+  else counts.set(name, now);
 }

@@ -1,5 +1,6 @@
 import { SvcError } from '../runtime/errors.ts';
 import type { Identity } from '../runtime/identity.ts';
+import { addTo } from './connection-gate.ts';
 
 /**
  * Why a stream is stopped. `access_ended`: the key or token of its caller is revoked or has expired; `unchecked`: that
@@ -115,13 +116,7 @@ export class OpenStreams {
 
   #count(owner: StreamOwner | undefined, by: 1 | -1): void {
     if (owner === undefined) return;
-    add(this.#callers, owner.caller, by);
-    if (owner.tenant !== undefined) add(this.#tenants, owner.tenant, by);
+    addTo(this.#callers, owner.caller, by);
+    if (owner.tenant !== undefined) addTo(this.#tenants, owner.tenant, by);
   }
-}
-
-function add(counts: Map<string, number>, name: string, by: number): void {
-  const now = (counts.get(name) ?? 0) + by;
-  if (now === 0) counts.delete(name);
-  else counts.set(name, now);
 }

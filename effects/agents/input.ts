@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { absolutePath } from '../../manifests/workflow/fields.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Secrets } from '../../security/api.ts';
 import { EnvironmentName, STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
-import { AbsolutePath, ImageReference, MountPath } from '../containers/input.ts';
+import { ImageReference, MountPath } from '../containers/input.ts';
 import { Segment } from '../programs/input.ts';
 
 const MiB = 1_048_576;
@@ -25,7 +26,7 @@ export const AgentContainerInput = z.object({
   version: z.string().min(1).max(50).nullish(),
   image_pull_policy: z.enum(['Always', 'IfNotPresent', 'Never']).default('IfNotPresent'),
   /** Path in the image; null: the bootstrap of the node. */
-  bootstrap_path: AbsolutePath.nullish(),
+  bootstrap_path: absolutePath.nullish(),
   network: z.enum(['none', 'open']).default('none'),
   /** Only /tmp and the exchange can be written. */
   read_only: z.boolean().default(false),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
+import { absolutePath } from '../../manifests/workflow/fields.ts';
 import type { ErrorCode } from '../../runtime/errors.ts';
 import { STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
 import { StepFiles } from '../volumes/step-files.ts';
@@ -16,14 +17,8 @@ export const ImageReference = z
     'expected an image reference such as alpine:3.20 or registry.example/team/app@sha256:…',
   );
 
-export const AbsolutePath = z
-  .string()
-  .max(1_024)
-  .regex(/^\/[^\0]*$/, 'expected an absolute path')
-  .refine((path) => !path.split('/').some((part) => part === '.' || part === '..'), 'expected no "." or ".." parts');
-
 /** Rejects the engine's own mounts: a volume over them would disable the hardening. */
-export const MountPath = AbsolutePath.refine(
+export const MountPath = absolutePath.refine(
   (path) => !/^\/+(?:(?:proc|sys|dev)(?:\/.*)?)?$/.test(path),
   'a volume cannot be mounted at /, /proc, /sys or /dev',
 );
@@ -48,7 +43,7 @@ export const ContainerInput = z
     /** Passes the elements, joined by spaces, to `sh -c`. */
     shell: z.boolean().default(false),
     env: z.record(z.string(), systemString('the value of a variable')).default({}),
-    workdir: AbsolutePath.default('/workspace'),
+    workdir: absolutePath.default('/workspace'),
     mounts: z.array(Mount).max(50).default([]),
     /** Written below the volume `workspace_id` before the start. */
     files: StepFiles.optional(),

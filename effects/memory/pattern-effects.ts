@@ -1,37 +1,6 @@
 import { z } from 'zod';
+import type { Patterns } from '../../catalog/patterns-api.ts';
 import { defineEffect, type EffectHandler } from '../../runtime/effect.ts';
-
-/** The memory of learned patterns. Implemented by catalog/patterns-api.ts, which documents each call. */
-interface PatternMemory {
-  query(
-    tenant: string,
-    query: {
-      readonly errorSignature: string;
-      readonly errorType?: string;
-      readonly limit?: number;
-      readonly minSimilarity?: number;
-    },
-  ): Promise<
-    readonly {
-      readonly pattern_id: string;
-      readonly solution_approach: string;
-      readonly solution_code?: string;
-      readonly success_score: number;
-    }[]
-  >;
-  store(
-    tenant: string,
-    pattern: {
-      readonly errorSignature: string;
-      readonly errorType: string;
-      readonly errorMessage: string;
-      readonly solutionApproach: string;
-      readonly solutionCode?: string;
-      readonly tags: readonly string[];
-    },
-    options: { readonly once: string },
-  ): Promise<{ readonly pattern_id: string; readonly deduplicated: boolean; readonly new_frequency: number }>;
-}
 
 /** Input of the effect `pattern.query`. */
 const PatternQueryInput = z.object({
@@ -46,7 +15,7 @@ const PatternQueryInput = z.object({
  * `pattern.query` (repeatable): solutions of similar errors in the actor's tenant. Result: `{patterns: [{pattern_id,
  * solution_approach, solution_code?, success_score}]}`, best first.
  */
-export function createPatternQuery(memory: Pick<PatternMemory, 'query'>): EffectHandler<typeof PatternQueryInput> {
+export function createPatternQuery(memory: Pick<Patterns, 'query'>): EffectHandler<typeof PatternQueryInput> {
   return defineEffect({
     kind: 'pattern.query',
     input: PatternQueryInput,
@@ -85,7 +54,7 @@ const PatternStoreInput = z.object({
  * `pattern.store` (repeatable because of `once`): stores an error and its solution in the actor's tenant. Result:
  * `{pattern_id, deduplicated, new_frequency}`.
  */
-export function createPatternStore(memory: Pick<PatternMemory, 'store'>): EffectHandler<typeof PatternStoreInput> {
+export function createPatternStore(memory: Pick<Patterns, 'store'>): EffectHandler<typeof PatternStoreInput> {
   return defineEffect({
     kind: 'pattern.store',
     input: PatternStoreInput,

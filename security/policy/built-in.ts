@@ -1,4 +1,5 @@
 import type { Capability, ToolScope } from '../../manifests/tool/scope.ts';
+import { TIERS } from '../../runtime/identity.ts';
 
 /** Built-in tools by the rights that they need (W33). */
 
@@ -63,8 +64,6 @@ export const SYSTEM_OPERATOR = 'svc-system-operator';
 
 /** Context of operators and tenant users with read access only. */
 export const SYSTEM_READONLY = 'svc-system-readonly';
-
-const TIERS = ['free', 'pro', 'business', 'enterprise'] as const;
 
 const tools = (names: readonly string[]): Capability[] => names.map((tool_pattern) => ({ tool_pattern }));
 

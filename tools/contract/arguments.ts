@@ -56,7 +56,7 @@ export const defineContract = <Input extends z.ZodType>(
   contract: Omit<ToolContract<Input>, 'skipJudge'>,
 ): ToolContract<Input> => ({ ...contract, skipJudge: SKIP_JUDGE.get(contract.name) ?? false });
 
-/** Management tools run on the node that the call reaches. `mode` decides what happens to a call after a crash. */
+/** These tools run on the node that the call reaches. `mode` decides what happens to a call after a crash. */
 const onNode = { runs: 'node' } as const;
 
 /** For tools that change nothing: a call may be repeated. */

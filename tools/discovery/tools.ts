@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ToolRun } from '../../manifests/tool/call.ts';
 import type { ToolOffer, ToolScope } from '../../manifests/tool/scope.ts';
-import { defineContract, toolArguments } from '../contract/arguments.ts';
+import { defineContract, reading, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, type ToolAnswer } from '../tool.ts';
 
 /** Lists the tools that a scope may call now. Implemented by the node's `ToolGranter`. */
@@ -32,8 +32,6 @@ export function discoveryTools(listing: Listing): Tool[] {
     }),
   ];
 }
-
-const reading = { runs: 'node', mode: 'repeatable', reads: true } as const;
 
 const QUERY_CHARS = 1_000;
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { systemText } from '../../usecases/fields.ts';
-import { defineContract, PATH_CHARS, path, text, toolArguments } from '../contract/arguments.ts';
+import { changing, defineContract, PATH_CHARS, path, reading, text, toolArguments } from '../contract/arguments.ts';
 import { directoryOf } from './places.ts';
 
-const onNode = { runs: 'node' } as const;
-const reading = { ...onNode, mode: 'repeatable', reads: true } as const;
+/** For tools that leave the same files when a call is repeated after a crash. */
+const repeatable = { ...changing, mode: 'repeatable' } as const;
 const edit = {
   target_content: text.min(1).describe('The text to replace; it must be in the file exactly once.'),
   replacement_content: text.describe('Replacement text.'),
@@ -23,12 +23,10 @@ export const fsRead = defineContract({
 });
 
 export const fsWrite = defineContract({
-  ...onNode,
+  ...repeatable,
   name: 'fs.write',
   description: 'Creates a file or replaces all of its content. Missing directories are made.',
   input: toolArguments({ path, content: text.describe('The whole new content.') }),
-  mode: 'repeatable',
-  reads: false,
   touches: (input) => writtenAt(input.path),
 });
 
@@ -41,43 +39,35 @@ export const fsList = defineContract({
 });
 
 export const fsCreateDir = defineContract({
-  ...onNode,
+  ...repeatable,
   name: 'fs.create_dir',
   aliases: ['fs.create.dir'],
   description: 'Makes a directory, its parents too. One that is there already is fine.',
   input: toolArguments({ path }),
-  mode: 'repeatable',
-  reads: false,
   touches: (input) => writtenAt(input.path),
 });
 
 export const fsDelete = defineContract({
-  ...onNode,
+  ...changing,
   name: 'fs.delete',
   description: 'Deletes a file or an empty directory; with recursive, a directory and all that is in it.',
   input: toolArguments({ path, recursive: z.boolean().default(false) }),
-  mode: 'once',
-  reads: false,
   touches: (input) => writtenAt(input.path),
 });
 
 export const fsEdit = defineContract({
-  ...onNode,
+  ...changing,
   name: 'fs.edit',
   description: 'Replaces a text in a file. The text must be there exactly once.',
   input: toolArguments({ path, ...edit }),
-  mode: 'once',
-  reads: false,
   touches: (input) => editedAt(input.path),
 });
 
 export const fsMultiEdit = defineContract({
-  ...onNode,
+  ...changing,
   name: 'fs.multi_edit',
   description: 'Makes several edits of a file in order; when one does not fit, none is made.',
   input: toolArguments({ path, edits: z.array(z.strictObject(edit)).min(1).max(1_000) }),
-  mode: 'once',
-  reads: false,
   touches: (input) => editedAt(input.path),
 });
 

@@ -3,7 +3,7 @@ import type { ToolScope } from '../../manifests/tool/scope.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { counted } from '../../runtime/kit/counted.ts';
 import type { Web, WebRules } from '../../usecases/ports/web.ts';
-import { defineContract, toolArguments } from '../contract/arguments.ts';
+import { defineContract, reading, toolArguments } from '../contract/arguments.ts';
 import { defineTool, type Tool, ToolFailure } from '../tool.ts';
 
 export interface WebPorts {
@@ -75,8 +75,6 @@ async function withWeb<T>(
     }
   }
 }
-
-const reading = { runs: 'node', mode: 'repeatable', reads: true } as const;
 
 const URL_CHARS = 8_192;
 

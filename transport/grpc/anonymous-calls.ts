@@ -1,5 +1,5 @@
 import { SvcError } from '../../runtime/errors.ts';
-import { AddressShare } from '../connection-gate.ts';
+import { AddressShare, addTo } from '../connection-gate.ts';
 import type { GrpcLimits } from './limits.ts';
 
 /**
@@ -42,13 +42,7 @@ export class AnonymousCalls {
 
   #count(peer: string, address: string, by: 1 | -1): void {
     this.#open += by;
-    add(this.#connections, peer, by);
-    add(this.#addresses, address, by);
+    addTo(this.#connections, peer, by);
+    addTo(this.#addresses, address, by);
   }
-}
-
-function add(counts: Map<string, number>, name: string, by: number): void {
-  const now = (counts.get(name) ?? 0) + by;
-  if (now === 0) counts.delete(name);
-  else counts.set(name, now);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Rates } from '../../manifests/node/rate-limits.ts';
+import { TIERS } from '../../runtime/identity.ts';
 import { operation } from './operation.ts';
 import { nextPageField, pageAsked, pageFields } from './schemas/fields.ts';
 
@@ -59,10 +60,7 @@ const KINDS = ['tenant_user', 'consumer', 'service_account', 'operator', 'local'
 const UsageQuery = z.object({
   tenant,
   subject,
-  tier: z
-    .enum(['free', 'pro', 'business', 'enterprise'])
-    .default('free')
-    .describe('Tier of the user, by which the limits are shown.'),
+  tier: z.enum(TIERS).default('free').describe('Tier of the user, by which the limits are shown.'),
   kind: z.enum(KINDS).default('tenant_user').describe('What the caller is.'),
 });
 

@@ -1,6 +1,7 @@
 import type { StartExecution } from '../../actors/execution/messages.ts';
 import type { Mount } from '../../actors/execution/plan.ts';
 import { callerVariables } from '../../actors/execution/prompt.ts';
+import { plainPath } from '../../actors/workflow/steps/volumes.ts';
 import { type AgentVolume, MOST_AGENT_VOLUMES, volumeFaults } from '../../manifests/agent/volumes.ts';
 import { pathText } from '../../manifests/schema-problems.ts';
 import { renderWith } from '../../manifests/template/rendering.ts';
@@ -43,8 +44,6 @@ export async function mountsOfStart(
 }
 
 const order = ({ storage_class }: AgentVolume): number => (storage_class === 'persistent' ? 0 : 1);
-
-const plainPath = (path: string): string => path.replace(/\/+$/, '');
 
 /** Manifests that were deployed before deploys refused such volumes. */
 function refuseFaults({ manifest }: Start): void {

@@ -45,7 +45,8 @@ const WORKSPACE_PATH = '/workspace';
 /** Mounts of one effect. */
 const MOST_MOUNTS = 50;
 
-const plainPath = (path: string): string => path.replace(/\/+$/, '');
+/** A path without slashes at its end. */
+export const plainPath = (path: string): string => path.replace(/\/+$/, '');
 
 /** The run's record of a volume, as a member of an effect's input. */
 export function knownVolume(run: IdleWorkflow, volumeId: string): { readonly known?: KnownVolume } {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NodeRoleName } from '../../../actors/node-peer/state.ts';
 import { tag } from '../../../manifests/node/cluster.ts';
 import { TAKEOVER_REASONS } from '../../ports/cluster.ts';
 import { RUN_KINDS, RUN_STATUSES } from '../../runs/run.ts';
@@ -6,8 +7,6 @@ import { list } from './fields.ts';
 
 export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
 /** A read-only list, since answers are never changed after they are made. */
-
-const Role = z.enum(['CONTROLLER', 'WORKER', 'HYBRID']);
 
 /** A node id, with the same rules as `spec.node.id`. */
 export const NodeId = z
@@ -69,7 +68,7 @@ const Capabilities = z.object({
 export const FleetNodeAnswer = z
   .object({
     node_id: z.string(),
-    role: Role.nullable(),
+    role: NodeRoleName.nullable(),
     status: z.enum(NODE_STATUSES),
     tags: list(z.string()),
     capabilities: Capabilities.nullable().describe('Capabilities that a registered peer advertises.'),
