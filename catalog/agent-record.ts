@@ -1,9 +1,4 @@
 import type { CollectionSpec } from '../runtime/documents.ts';
-import type { StoredEvent } from './store/event-log.ts';
-
-export interface AgentEventRecord extends StoredEvent {
-  readonly agent_id: string;
-}
 
 export const AGENTS: CollectionSpec = {
   name: 'deployed_agents',

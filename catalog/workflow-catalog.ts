@@ -23,7 +23,6 @@ import { invalidManifest } from './changes.ts';
 import { readWorkflowManifest, workflowFindings } from './manifest-reading.ts';
 import type { CheckedWorkflow, KnownToChecker } from './manifest-work.ts';
 import type { CatalogEntry, EntryWithManifest } from './store/entry.ts';
-import type { StoredEvent } from './store/event-log.ts';
 import { openManifestStore } from './store/manifest-store.ts';
 import type { CatalogKind, CatalogRecord } from './store/record.ts';
 import { VersionedCatalog, type VersionedCatalogParts } from './store/versioned-catalog.ts';
@@ -209,10 +208,6 @@ const shippedOf = (workflow: DeployedWorkflow): EntryWithManifest<WorkflowManife
 function nullIfNone(thrown: unknown): null {
   if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
   throw thrown;
-}
-
-export interface WorkflowEventRecord extends StoredEvent {
-  readonly workflow_id: string;
 }
 
 export const WORKFLOWS: CollectionSpec = {

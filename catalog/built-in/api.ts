@@ -13,9 +13,6 @@ export interface BuiltIns {
 /** Without built-ins: for tests, and tools that only check manifests. */
 export const NO_BUILT_INS: BuiltIns = { agents: [], workflows: [] };
 
-/** The label of all built-ins. */
-export const PLATFORM_LABEL = 'svc.dev/platform';
-
 /** UUID of a built-in, the same in every installation and version. */
 export const builtInId = (kind: 'agent' | 'workflow', name: string): string => derivedUuid('svc-built-in', kind, name);
 

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, it } from 'node:test';
 import { createAgentCatalog } from '../../catalog/agent-catalog.ts';
-import { AGENT_EVENTS, AGENTS, type AgentEventRecord } from '../../catalog/agent-record.ts';
+import { AGENT_EVENTS, AGENTS } from '../../catalog/agent-record.ts';
 import type { AgentCatalog } from '../../catalog/api.ts';
+import type { StoredEvent } from '../../catalog/store/event-log.ts';
 import type { CatalogRecord } from '../../catalog/store/record.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -236,7 +237,7 @@ describe('delete', () => {
 describe('after a crash', () => {
   it('writes the log event that was lost between record and log', async () => {
     const { agent_id } = await catalog.deploy(anna, yaml(name, '1.0.0'), { force: false });
-    const events = await documents.collection<AgentEventRecord>(AGENT_EVENTS);
+    const events = await documents.collection<StoredEvent & { agent_id: string }>(AGENT_EVENTS);
     await events.delete('anna-corp', `${agent_id}:1`);
     assert.equal((await catalog.logs(anna, agent_id, firstPage)).total, 1);
   });

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import { setImmediate as turnOfOthers } from 'node:timers/promises';
 import type { CatalogReader, WorkflowCatalog } from '../../catalog/api.ts';
+import type { StoredEvent } from '../../catalog/store/event-log.ts';
 import type { CatalogRecord } from '../../catalog/store/record.ts';
 import {
   createWorkflowCatalog,
   WORKFLOW_EVENTS,
   WORKFLOW_MANIFESTS,
   WORKFLOWS,
-  type WorkflowEventRecord,
 } from '../../catalog/workflow-catalog.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Documents } from '../../runtime/documents.ts';
@@ -293,7 +293,7 @@ for (const store of DOCUMENT_STORES)
       await assert.rejects(catalog.get(reader(ada), workflow_id), refused('not_found'));
       const again = await deploy(ada, yaml(name, '1.0.0'));
       assert.notEqual(again.workflow_id, workflow_id);
-      const events = await documents.collection<WorkflowEventRecord>(WORKFLOW_EVENTS);
+      const events = await documents.collection<StoredEvent & { workflow_id: string }>(WORKFLOW_EVENTS);
       const logged = await events.find({
         tenant: 'acme',
         where: { workflow_id },

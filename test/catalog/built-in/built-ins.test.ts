@@ -9,7 +9,6 @@ import {
   builtInId,
   INTENT_PIPELINE_ID,
   isAuthor,
-  PLATFORM_LABEL,
 } from '../../../catalog/built-in/api.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import { validateWorkflow } from '../../../catalog/manifest-work.ts';
@@ -26,7 +25,7 @@ describe('what ships with the product', () => {
   it('has the names of its files, is deployed, global, and labelled as the platform', () => {
     for (const one of [...builtIns.agents, ...builtIns.workflows]) {
       assert.equal(one.name, one.manifest.metadata.name);
-      assert.equal(one.labels[PLATFORM_LABEL], 'true', one.name);
+      assert.equal(one.labels['svc.dev/platform'], 'true', one.name);
       assert.deepEqual([one.status, one.scope, one.owner], ['deployed', 'global', null]);
       assert.notEqual(one.description, '');
     }

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { AGENTS } from '../../../catalog/agent-record.ts';
 import type { CatalogReader } from '../../../catalog/api.ts';
-import { PLATFORM_LABEL } from '../../../catalog/built-in/api.ts';
 import { createBuiltIns } from '../../../catalog/built-in/built-ins.ts';
 import type { CatalogRecord } from '../../../catalog/store/record.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -152,7 +151,7 @@ describe('a search', () => {
   it('finds what ships with the product, unless that is not wanted', async () => {
     const [judge] = await node.search.agents(eve, { query: 'code quality judge' });
     assert.equal(judge?.name, 'code-quality-judge');
-    assert.equal(judge.labels[PLATFORM_LABEL], 'true');
+    assert.equal(judge.labels['svc.dev/platform'], 'true');
     const [pipeline] = await node.search.workflows(eve, { query: 'intent pipeline' });
     assert.equal(pipeline?.name, 'svc-intent-pipeline');
     const none = await node.search.agents(eve, { query: 'code quality judge', includePlatformTemplates: false });
