@@ -108,7 +108,7 @@ export interface JsonPlace {
 }
 
 /** What is wrong with a text, as a value that can be sent between threads. */
-export type JsonProblem = 'utf-8' | 'syntax' | 'name_twice' | 'prototype' | JsonExcess;
+export type JsonProblem = 'utf-8' | 'syntax' | 'name_twice' | 'prototype' | 'number' | JsonExcess;
 
 /** Most bytes of all names together: a parser hashes each, which costs more than its text. */
 const JSON_NAME_BYTES = 4 * 1024 * 1024;
@@ -117,8 +117,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Parses JSON from outside. Throws `invalid_argument` naming `field` when the text is not valid, is nested deeper than
- * `maxDepth`, repeats a name in one object or has the name `__proto__` (readers treat both differently), and
- * `payload_too_large` when it has too many values or names.
+ * `maxDepth`, repeats a name in one object or has the name `__proto__` (readers treat both differently), has a number that
+ * would become `null` when it is stored, and `payload_too_large` when it has too many values or names.
  */
 export function parseJson(text: string, place: JsonPlace): Json {
   const read = readJson(Buffer.from(text), place);
@@ -146,7 +146,7 @@ export function readMeasured(bytes: Uint8Array, { names }: JsonMeasure): JsonRea
     throw error;
   }
   const kept = namesOf(value);
-  if (kept === null) return { problem: 'prototype' };
+  if (typeof kept === 'string') return { problem: kept };
   // The parser keeps one of two members with the same name, so a repeated name leaves fewer names than the text has.
   return kept < names ? { problem: 'name_twice' } : { value };
 }
@@ -162,23 +162,24 @@ export function decoded(bytes: Uint8Array): string | null {
 }
 
 /**
- * Number of names in all objects of a value; null when one is `__proto__`, which would become a prototype when copied.
+ * Number of names in all objects of a value; `prototype` when one is `__proto__`, which would become a prototype when copied,
+ * and `number` for a number beyond the largest, such as 1e400.
  */
-function namesOf(value: Json): number | null {
-  if (value === null || typeof value !== 'object') return 0;
+function namesOf(value: Json): number | 'prototype' | 'number' {
+  if (value === null || typeof value !== 'object') return value === Infinity || value === -Infinity ? 'number' : 0;
   let count = 0;
   if (Array.isArray(value)) {
     for (const inner of value) {
       const within = namesOf(inner);
-      if (within === null) return null;
+      if (typeof within === 'string') return within;
       count += within;
     }
     return count;
   }
   for (const name in value) {
-    if (name === '__proto__') return null;
+    if (name === '__proto__') return 'prototype';
     const within = namesOf(value[name] ?? null);
-    if (within === null) return null;
+    if (typeof within === 'string') return within;
     count += 1 + within;
   }
   return count;
@@ -197,6 +198,7 @@ export function refusedJson(problem: JsonProblem, place: JsonPlace): SvcError {
     name_bytes: `has names of members of more than ${JSON_NAME_BYTES} bytes together`,
     name_twice: 'has an object with the same name twice',
     prototype: 'has a member named __proto__',
+    number: 'has a number larger than 1.8e308',
   };
   return new SvcError(TOO_MUCH.has(problem) ? 'payload_too_large' : 'invalid_argument', `${what} ${says[problem]}`, {
     field,

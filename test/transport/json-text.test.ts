@@ -40,6 +40,7 @@ describe('JSON of callers', () => {
     ['a name twice, once with an escape', '[{"a":1,"\\u0061":2}]', 'invalid_argument', /same name twice/],
     ['__proto__', '{"x":[{"__proto__":1}]}', 'invalid_argument', /__proto__/],
     ['__proto__ with escapes', '{"\\u005f_proto__":{}}', 'invalid_argument', /__proto__/],
+    ['a number that is too large', '{"x":[1,-1e400]}', 'invalid_argument', /a number larger than 1\.8e308/],
     ['one value too many', `[${'1,'.repeat(JSON_VALUES - 1)}1]`, 'payload_too_large', /more than 100000 JSON values/],
     ['one name too many', named(JSON_NAMES + 1), 'payload_too_large', /more than 10000 different names/],
     ['no JSON', '{"a":', 'invalid_argument', /not valid JSON/],
