@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Command } from 'commander';
 import { CliFailure, EXIT } from '../failure.ts';
 import { nodeProgram } from '../start/node-program.ts';
+import { onceStarted } from '../start/once-started.ts';
 
 /** Flags of a node with their help; a test compares them with the settings. */
 export const NODE_FLAGS: Readonly<Record<string, string>> = {
@@ -39,15 +38,11 @@ export function start(program: Command): void {
 
 /** Runs the node until a signal ends it. */
 export async function startInProcess(flags: readonly string[]): Promise<void> {
-  const { runNode, keepCompiled } = await nodeProgram().catch(explainOldNode);
+  const program = await nodeProgram().catch(explainOldNode);
   // Other commands end when their reader closes the pipe; a node keeps running.
   process.stdout.removeAllListeners('error').on('error', () => {});
-  await runNode(flags);
-  const timer = setTimeout(() => {
-    keepCompiled();
-    settleMemory();
-  }, AFTER_START_MS);
-  timer.unref();
+  await program.runNode(flags);
+  onceStarted(program);
 }
 
 const camelCase = (flag: string): string =>
@@ -61,18 +56,4 @@ function explainOldNode(thrown: unknown): never {
     );
   }
   throw thrown;
-}
-
-/** By then the objects of the start are garbage. */
-const AFTER_START_MS = 1_000;
-
-/**
- * One full garbage collection soon after the start. Starting fills the young generation, which V8 would keep at that size
- * while the node is idle: measured, an idle node holds 126 MB instead of 167 MB. It takes about 130 ms, once, and does not
- * change throughput.
- */
-function settleMemory(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
-  if (typeof collect === 'function') collect({ flavor: 'last-resort' });
 }

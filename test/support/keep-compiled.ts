@@ -51,7 +51,7 @@ const config = await writeNodeConfig(directory, {
   observability: { logging: { level: 'warn' } },
   llm_providers: [await writeScriptedModel(directory, [{ reply: 'done' }])],
 });
-const { runNode, keepCompiled } = await loaded.nodeProgram();
+const { runNode, keep } = await loaded.nodeProgram();
 await runNode([
   ...['--data', join(directory, 'data'), '--config', config],
   ...['--http-port', String(port), '--grpc-port', String(grpcPort)],
@@ -64,6 +64,6 @@ await ended(`/v1/executions/${execution_id}`);
 const { execution_id: run } = await call('POST', `/v1/workflows/${workflow_id}/run`, { input: { input: 'two' } });
 await ended(`/v1/workflows/executions/${run}`);
 for (const list of ['agents', 'workflows', 'executions', 'workflows/executions']) await call('GET', `/v1/${list}`);
-keepCompiled();
+keep();
 await rm(directory, { recursive: true, force: true });
 process.exit(0);
