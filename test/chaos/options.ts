@@ -121,6 +121,7 @@ export const wholeRolling = (seed: number): RollingOptions => ({
   actors: 40,
   thinkMs: 20,
   barMs: 2_000,
+  packaged: true,
   seed,
 });
 export const smallRolling = (seed: number): RollingOptions => ({
@@ -130,6 +131,7 @@ export const smallRolling = (seed: number): RollingOptions => ({
   actors: sample({ normal: 4, long: 10 }),
   thinkMs: sample({ normal: 100, long: 20 }),
   barMs: 15_000,
+  packaged: sample({ normal: false, long: true }),
 });
 
 export const wholeScale = (seed: number): ScaleOptions => ({ nodes: [1, 2, 4], forMs: 10_000, inFlight: 128, seed });

@@ -6,6 +6,7 @@ import { type KillAgent, killAgents, modelTurn } from '../../kill/agents.ts';
 import { deploy, finalStatus, start } from '../../kill/calls.ts';
 import { followExecution } from '../../kill/follower.ts';
 import { type Cluster, startCluster } from '../../support/cluster/cluster.ts';
+import { packNode } from '../../support/cluster/packaged-node.ts';
 import { startModelServer } from '../../support/model-server.ts';
 import { TENANT } from '../addresses.ts';
 import { LOST_ANSWERS } from '../lost-answers.ts';
@@ -21,6 +22,8 @@ export interface RollingOptions {
   readonly thinkMs: number;
   /** The longest pause of an actor, p99. */
   readonly barMs: number;
+  /** Whether nodes start as the npm package does, or from the sources, which takes less time to prepare. */
+  readonly packaged: boolean;
   readonly seed: number;
 }
 
@@ -40,6 +43,7 @@ export async function rolling(options: RollingOptions): Promise<ScenarioReport> 
     models: [{ alias: 'default', model: 'chaos-test' }],
   };
   const workload = new URL('../workload.ts', import.meta.url);
+  using packaged = options.packaged ? await packNode('test/chaos/packaged-node.ts') : undefined;
   const cluster = await startCluster({
     ambiguity: LOST_ANSWERS,
     nodes,
@@ -47,6 +51,7 @@ export async function rolling(options: RollingOptions): Promise<ScenarioReport> 
     seed,
     workload,
     config: { llm_providers: [provider] },
+    ...(packaged === undefined ? {} : { packaged }),
   });
   try {
     return await cluster.explained(new Rolling(cluster, options).run());

@@ -16,6 +16,7 @@ import { LocalFigures } from './fleet-options.ts';
 import { FleetProcess } from './fleet-process.ts';
 import { Guard } from './guard.ts';
 import { nodeConfig } from './node-config.ts';
+import type { PackagedNode } from './packaged-node.ts';
 import { storeLeases } from './store-leases.ts';
 
 interface ClusterOptions {
@@ -37,6 +38,8 @@ interface ClusterOptions {
   /** Whether nodes can reach each other, so that they see a death at once. Default true. */
   readonly watched?: boolean;
   readonly seed?: number;
+  /** Starts the nodes as the npm package does. Its script has the workload. Default: from the sources. */
+  readonly packaged?: PackagedNode;
 }
 
 /** False when a cluster can be had on this machine, else why not. */
@@ -323,8 +326,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     preload.searchParams.set('file', clockFile);
     const process = new FleetProcess({
       name,
-      program: new URL('fleet-node.ts', import.meta.url),
-      options: { ...shared, configFile, seed: seed + index },
+      program: new URL(options.packaged === undefined ? 'fleet-node.ts' : 'start-packaged.ts', import.meta.url),
+      options: { ...shared, configFile, seed: seed + index, script: options.packaged?.script },
+      env: options.packaged?.env,
       nodeArgs: ['--import', preload.href],
       guard,
     });

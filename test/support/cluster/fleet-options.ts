@@ -9,6 +9,8 @@ export interface FleetNodeOptions {
   /** Share of store calls whose answer is dropped, 0 to 1. */
   readonly ambiguity: number;
   readonly seed: number;
+  /** Path of the script to start (`PackagedNode`). Not set: the sources are started. */
+  readonly script?: string | undefined;
 }
 
 /** Options of an adapter's process. */

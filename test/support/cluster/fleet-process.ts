@@ -21,6 +21,7 @@ interface FleetProcessParts {
   readonly program: URL;
   readonly options: object;
   readonly nodeArgs?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv | undefined;
   readonly guard: Guard;
 }
 
@@ -30,10 +31,11 @@ export class FleetProcess extends ChildProgram<ReadyLine> {
   #isEnding = false;
   #lives = 0;
 
-  constructor({ name, program, options, nodeArgs = [], guard }: FleetProcessParts) {
+  constructor({ name, program, options, nodeArgs = [], env = {}, guard }: FleetProcessParts) {
     super({
       name,
       args: [...nodeArgs, program.pathname, JSON.stringify(options)],
+      env,
       readyIn: (line) => (line.startsWith('{"control"') ? ReadyLine.parse(JSON.parse(line)) : null),
       startTimeoutMs: 120_000,
     });

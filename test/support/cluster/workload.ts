@@ -2,7 +2,7 @@ import type { ActorDefinition } from '../../../runtime/define-actor.ts';
 import type { EffectHandler } from '../../../runtime/effect.ts';
 
 /** Exports of a workload's module: actors and effects of its nodes beside the product's own. */
-interface Workload {
+export interface Workload {
   readonly actors: readonly ActorDefinition[];
   readonly effects: readonly EffectHandler[];
 }
