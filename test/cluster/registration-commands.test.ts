@@ -163,15 +163,19 @@ describe('configuration of the controllers', () => {
     const controller = await controllerOf(fleet);
     await using setup = new RegisteredNode([controller.address]);
     await waitUntil('the first configuration', () => setup.configs.length === 1);
-    fleet.setConfig('two: 2\n');
-    fleet.queued.push(syncTo('two: 2\n'));
+    let refused = 0;
     let lost = 0;
     controller.fault = (method) => {
       if (method !== 'Heartbeat' || lost > 0) return undefined;
+      refused += 1;
       // The command is taken from the queue, and then the answer is lost.
       lost = fleet.queued.splice(0).length;
       return 'UNAVAILABLE';
     };
+    // A node sends one heartbeat at a time, so no earlier one can take the command any more.
+    await waitUntil('a heartbeat without an answer', () => refused > 0);
+    fleet.setConfig('two: 2\n');
+    fleet.queued.push(syncTo('two: 2\n'));
     await waitUntil('the second configuration', () => setup.configs.at(-1) === 'two: 2\n');
     assert.equal(lost, 1);
   });
