@@ -83,10 +83,9 @@ export async function buildPrograms(): Promise<void> {
 }
 
 async function build(directory: string): Promise<void> {
-  const [{ bundle, threadModules }, { bundleScript }, { copyData }] = await Promise.all([
+  const [{ bundle, threadModules }, { bundleScript }] = await Promise.all([
     import('../../cli/bundle.ts'),
     import('../../cli/bundle-script.ts'),
-    import('../../cli/package.ts'),
   ]);
   mkdirSync(PLACE, { recursive: true });
   const draft = mkdtempSync(join(PLACE, 'draft-'));
@@ -99,14 +98,20 @@ async function build(directory: string): Promise<void> {
     bundleScript({ entry: NODE, file: join(draft, 'node-script.js'), node, morePackages: STORE_PACKAGES }),
   ]);
   writeFileSync(join(draft, 'main.js'), LAUNCHER);
-  copyData(draft);
-  cpSync(join(ROOT, 'package.json'), join(draft, 'package.json'));
-  mkdirSync(join(draft, 'dashboard'));
-  symlinkSync(join(ROOT, 'dashboard', 'dist'), join(draft, 'dashboard', 'dist'));
+  await addNodeFiles(draft);
   await promisify(execFile)(process.execPath, [...SHORT_LIVED_SCRIPT, KEEP_COMPILED, draft], {
     env: { ...process.env, ...COMPILED },
   });
   // Another run may have been faster.
   if (existsSync(directory)) rmSync(draft, { recursive: true });
   else renameSync(draft, directory);
+}
+
+/** Adds what a built node reads at run time: the data of the package, its `package.json` and the dashboard. */
+export async function addNodeFiles(directory: string): Promise<void> {
+  const { copyData } = await import('../../cli/package.ts');
+  copyData(directory);
+  cpSync(join(ROOT, 'package.json'), join(directory, 'package.json'));
+  mkdirSync(join(directory, 'dashboard'));
+  symlinkSync(join(ROOT, 'dashboard', 'dist'), join(directory, 'dashboard', 'dist'));
 }

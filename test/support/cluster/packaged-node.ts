@@ -1,8 +1,8 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundle, threadModules } from '../../../cli/bundle.ts';
 import { bundleScript } from '../../../cli/bundle-script.ts';
-import { copyData } from '../../../cli/package.ts';
+import { addNodeFiles } from '../built-programs.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
@@ -20,10 +20,7 @@ export async function packNode(entry: string): Promise<PackagedNode> {
   const [node, script] = [process.versions.node, join(directory, 'node-script.js')];
   await bundle({ entries: threadModules(), into: directory, node, packages: false });
   await bundleScript({ entry, file: script, node });
-  copyData(directory);
-  cpSync(join(ROOT, 'package.json'), join(directory, 'package.json'));
-  mkdirSync(join(directory, 'dashboard'));
-  symlinkSync(join(ROOT, 'dashboard', 'dist'), join(directory, 'dashboard', 'dist'));
+  await addNodeFiles(directory);
   return {
     script,
     env: { NODE_COMPILE_CACHE: join(directory, 'compiled') },
