@@ -1,6 +1,6 @@
 /**
- * Runs the test files, fast suites first. It ends with a table of the slowest files and one plain line
- * `N passed, N failed, N skipped`.
+ * Runs the test files, fast suites first. It ends with a table of the slowest files, the failures of all of them and one
+ * plain line `N passed, N failed, N skipped`.
  *
  *   npm test                       every test, the repeated ones as a sample
  *   npm test -- --quick            only files that start no server, container, browser or build, and take few seconds
@@ -12,10 +12,11 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
-import { dirname } from 'node:path';
-import { run } from 'node:test';
+import { dirname, relative } from 'node:path';
+import { type EventData, run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import { inBatches } from './support/batches.ts';
 import { buildPrograms } from './support/built-programs.ts';
 import { buildMongo } from './support/ferretdb.ts';
@@ -37,6 +38,7 @@ const TABLE_ROWS = 15;
 /** To build the programs takes as long as to start six nodes from their sources. */
 const BUILT_FROM_FILES = 20;
 const ALL_TIMES = fileURLToPath(new URL('../.cache/test-times.txt', import.meta.url));
+const MOST_REASON_CHARACTERS = 2_000;
 /** Shorter files need no place of their own in the order. */
 const RECORDED_FROM_SECONDS = 5;
 
@@ -102,10 +104,22 @@ const areBuilt = files.length - computingFiles(files).length >= BUILT_FROM_FILES
 if (areBuilt && !flags.includes('--long')) withFilesInMemory();
 const machineBefore = machineSeconds();
 const count = { passed: 0, failed: 0, skipped: 0 };
+/** Said again at the end: of a long log often only the end is kept. */
+const failures: string[] = [];
 const times = collectTimes();
 const options = [...SHORT_LIVED, '--import', new URL('./deadline.ts', import.meta.url).href];
 const MOST_MINUTES = flags.includes('--long') ? 60 : 20;
 const isFile = (name: string): boolean => files.includes(name) || name.endsWith('.test.ts');
+
+/** Whether a suite or file failed only since a test in it did. */
+const isOfItsTests = (error: object): boolean => 'failureType' in error && error.failureType === 'subtestsFailed';
+
+function failureText({ name, file, line, details }: EventData.TestFail): string {
+  const { error } = details;
+  const reason = inspect(error.cause ?? error).slice(0, MOST_REASON_CHARACTERS);
+  const place = file === undefined ? '' : ` (${relative(process.cwd(), file)}:${line})`;
+  return `FAILED ${name}${place}\n${reason.replaceAll(/^/gm, '    ')}`;
+}
 
 /** Runs the programs. What they say is printed behind what those of `before` said. */
 async function ended(programs: readonly string[], lanes: number, before: Promise<void>): Promise<void> {
@@ -120,6 +134,7 @@ async function ended(programs: readonly string[], lanes: number, before: Promise
   });
   stream.on('test:fail', (test) => {
     if (test.details.type !== 'suite' || test.details.error.cause !== undefined) count.failed += 1;
+    if (!isOfItsTests(test.details.error)) failures.push(failureText(test));
   });
   const text = stream.compose(spec);
   await before;
@@ -138,6 +153,7 @@ const measured = times.read();
 console.log(table(measured, machineSeconds() - machineBefore));
 if (flags.includes('--record')) record(measured);
 const skippedCounts = process.env.CI === 'true';
+for (const text of failures) console.log(text);
 if (count.skipped > 0) console.log(`SKIPPED ${count.skipped} tests: a part they need is missing on this machine.`);
 const failed = count.failed + (skippedCounts ? count.skipped : 0);
 console.log(`${count.passed} passed, ${failed} failed${skippedCounts ? '' : `, ${count.skipped} skipped`}`);
