@@ -9,6 +9,7 @@ import { GROUP_PX, LANE_PX, layOut, rowAt } from '../../dashboard/trace/layout.t
 import { Bars, barsOfLane } from '../../dashboard/trace/level.ts';
 import { TraceModel } from '../../dashboard/trace/model.ts';
 import { hitsOf, inOrder, shownBy, stepIn } from '../../dashboard/trace/selection.ts';
+import { processorMs } from '../support/processor-time.ts';
 
 const START = Date.UTC(2026, 0, 1);
 
@@ -128,11 +129,12 @@ describe('the model of a trace', () => {
       writer.write(deliveries.slice(page * 1_000, (page + 1) * 1_000), page === 99 ? effects : []),
     );
     const model = new TraceModel();
-    const startedAt = performance.now();
-    for (const batch of batches) model.append(batch);
+    const tookMs = processorMs(() => {
+      for (const batch of batches) model.append(batch);
+      assert.ok(model.lanes.starts.length > 0);
+    });
+    assert.ok(tookMs < 5_000, `${tookMs} ms`);
     const { starts } = model.lanes;
-    const took = performance.now() - startedAt;
-    assert.ok(took < 5_000, `${took} ms`);
     assert.equal(model.count, 100_000);
     const used = model.names.filter((_name, lane) => (starts[lane + 1] ?? 0) > (starts[lane] ?? 0));
     assert.equal(used.length, new Set(deliveries.map(({ to }) => to)).size);

@@ -8,6 +8,7 @@ import { createSecurityContexts } from '../../../security/policy/contexts.ts';
 import { isListed } from '../../../security/policy/matching.ts';
 import { fitsGlob } from '../../../security/policy/paths.ts';
 import { SKIP_JUDGE } from '../../../tools/contract/arguments.ts';
+import { processorMs } from '../../support/processor-time.ts';
 import { refused } from '../../support/refused.ts';
 
 const configured = SecurityContexts.parse([
@@ -184,7 +185,6 @@ test('* matches within one path segment and ** over several, in time linear in t
     ['/x', '/x/a', false],
   ];
   for (const [pattern, path, fits] of rows) assert.equal(fitsGlob(pattern, path), fits, `${pattern} ${path}`);
-  const startedAt = performance.now();
-  assert.equal(fitsGlob(`/${'*a'.repeat(30)}`, `/${'a'.repeat(4_000)}b`), false);
-  assert.ok(performance.now() - startedAt < 2_000, 'no pattern holds the node up');
+  const tookMs = processorMs(() => assert.equal(fitsGlob(`/${'*a'.repeat(30)}`, `/${'a'.repeat(4_000)}b`), false));
+  assert.ok(tookMs < 1_000, `a pattern blocks the node for ${tookMs} ms`);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { shownValue, withoutSecrets } from '../../../usecases/traces/reader-view.ts';
+import { processorMs } from '../../support/processor-time.ts';
 
 const HEAD = 'eyJhbGciOiJIUzI1NiJ9';
 const JWT = `${HEAD}.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl`;
@@ -25,7 +26,7 @@ describe('recorded values as readers get them', () => {
   });
 
   // Some milliseconds are normal; a pattern that scans again from each character takes minutes.
-  test('a text of 1 MiB that a caller made to look like secrets is masked in less than a second', () => {
+  test('a text of 1 MiB that a caller made to look like secrets is masked in less than a second of the processor', () => {
     const pieces = [
       'eyJ-',
       'a.',
@@ -40,9 +41,7 @@ describe('recorded values as readers get them', () => {
     ];
     for (const piece of pieces) {
       const text = piece.repeat(1_000_000 / piece.length);
-      const begun = performance.now();
-      shownValue({ text });
-      const ms = performance.now() - begun;
+      const ms = processorMs(() => shownValue({ text }));
       assert.ok(ms < 1_000, `${piece}: ${ms} ms`);
     }
   });
