@@ -9,7 +9,11 @@ interface Rounds {
   readonly floor: number;
 }
 
-export type DeliveryPosition = readonly [key: number, partition: string, seq: number, part: number];
+/**
+ * The time tells deliveries of one position apart: a store that lost its last writes, or was restored, gives positions again.
+ * It is null in tokens of earlier versions.
+ */
+export type DeliveryPosition = readonly [key: number, partition: string, seq: number, at: number | null, part: number];
 
 export interface Position {
   readonly group: string;
@@ -97,9 +101,25 @@ function newest(segments: readonly SegmentRef[]): Map<string, number> {
   return rounds;
 }
 
+/** Earlier versions neither write nor read `at`, which therefore is not in `place`: pages are read by nodes of both. */
 const Last = z
-  .object({ group: z.string(), from: z.number(), place: z.tuple([z.number(), z.string(), z.number(), z.number()]) })
+  .object({
+    group: z.string(),
+    from: z.number(),
+    place: z.tuple([z.number(), z.string(), z.number(), z.number()]),
+    at: z.number().optional(),
+  })
   .nullable();
+
+function wireOf({ group, from, place: [key, partition, seq, at, part] }: Position): z.output<typeof Last> {
+  return { group, from, place: [key, partition, seq, part], ...(at === null ? {} : { at }) };
+}
+
+function positionOf(last: z.output<typeof Last>): Position | null {
+  if (last === null) return null;
+  const [key, partition, seq, part] = last.place;
+  return { group: last.group, from: last.from, place: [key, partition, seq, last.at ?? null, part] };
+}
 
 /** `w`: for each writer its short name, its round in `upTo`, and how far back that in `done` is. `f`: the floors. */
 const Wire = z.object({ w: z.string(), f: z.tuple([z.number(), z.number()]), last: Last });
@@ -129,7 +149,7 @@ export function encodeToken({ done, upTo, last }: Token): string {
       numberBytes(read === 0 ? 0 : round - read + 1),
     ]);
   });
-  const wire = { w: Buffer.concat(bytes).toString('base64url'), f: floors, last };
+  const wire = { w: Buffer.concat(bytes).toString('base64url'), f: floors, last: last && wireOf(last) };
   return Buffer.from(JSON.stringify(wire)).toString('base64url');
 }
 
@@ -139,10 +159,10 @@ export function decodeToken(text: string): Token {
     const old = OldWire.safeParse(json);
     if (old.success) {
       const { done, upTo, last } = old.data;
-      return { done: shortened(done), upTo: shortened(upTo), last };
+      return { done: shortened(done), upTo: shortened(upTo), last: positionOf(last) };
     }
     const { w, f, last } = Wire.parse(json);
-    return { ...roundsOf(Buffer.from(w, 'base64url'), f), last };
+    return { ...roundsOf(Buffer.from(w, 'base64url'), f), last: positionOf(last) };
   } catch (cause) {
     throw new SvcError('invalid_argument', 'after: expected the next of an earlier page', { field: 'after', cause });
   }

@@ -17,7 +17,7 @@ import type { SegmentReader, Wanted } from './segment-reader.ts';
 
 /** An order of deliveries that a reading follows, and the bounds of a segment in it. */
 export interface ReadingOrder {
-  /** Groups follow one another; inside a group deliveries are ordered by `keyOf`, then partition, seq and part. */
+  /** Groups follow one another; inside a group deliveries are ordered by `keyOf`, then partition, seq, time and part. */
   groupOf(segment: SegmentRef): string;
   keyOf(delivery: LedgerDelivery): number;
   lowest(segment: SegmentRef): number;
@@ -156,7 +156,7 @@ async function* inOrder(
     for (const delivery of await reader.read(tenant, left.slice(at, at + SEGMENTS_AT_ONCE), wanted)) {
       const place = placeOf(order, delivery);
       if (behind !== null && sign * compare(place, behind) <= 0) continue;
-      const name = [delivery.at, ...place.slice(1)].join(' ');
+      const name = place.slice(1).join(' ');
       if (seen.has(name)) continue;
       seen.add(name);
       waiting.push({ delivery, place });
@@ -176,6 +176,7 @@ const placeOf = (order: ReadingOrder, one: LedgerDelivery): DeliveryPosition => 
   order.keyOf(one),
   one.partition,
   one.seq,
+  one.at,
   one.part ?? -1,
 ];
 
@@ -197,11 +198,11 @@ async function isIn(
   return there.some((one) => one.partition === partition && one.seq === seq && one.part === part && one.at === at);
 }
 
-/** Compares tuples of equal types: numbers by size, texts by their characters. */
-function compare(a: readonly (number | string)[], b: readonly (number | string)[]): number {
+/** Compares tuples of equal types: numbers by size, texts by their characters. What `b` does not know counts as equal. */
+function compare(a: readonly (number | string | null)[], b: readonly (number | string | null)[]): number {
   for (const [at, one] of a.entries()) {
     const other = b[at] ?? one;
-    if (one !== other) return one < other ? -1 : 1;
+    if (one !== null && other !== null && one !== other) return one < other ? -1 : 1;
   }
   return 0;
 }

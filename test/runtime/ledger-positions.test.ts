@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { addressOf } from '../../runtime/address.ts';
+import type { LedgerPage } from '../../runtime/ledger/ledger-reader.ts';
 import { groupSegmentId, partitionSegmentId, placeOfSegment } from '../../runtime/ledger/segment-names.ts';
-import type { Message } from '../../runtime/message.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { counter } from '../support/actors.ts';
@@ -19,6 +19,19 @@ before(async () => {
 after(() => rm(directory, { recursive: true, force: true }));
 
 const to = addressOf('counter', 'acme', 'one');
+
+const TRACE = randomUUID().replaceAll('-', '');
+
+/** The ids of the messages of all pages. */
+async function idsOf(read: (after: string | undefined) => Promise<LedgerPage>): Promise<string[]> {
+  const ids: string[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await read(after);
+    ids.push(...page.deliveries.map(({ message }) => message.id));
+    if (page.next === null) return ids.sort();
+    after = page.next;
+  }
+}
 
 /** Starts a node on the directory, sends messages one after the other, and waits until the ledger has each of them. */
 async function handled(dataDir: string, earlier: readonly string[], count: number): Promise<string[]> {
@@ -37,19 +50,22 @@ async function handled(dataDir: string, earlier: readonly string[], count: numbe
   assert.ok(ledger !== null);
   const ids = Array.from({ length: count }, () => randomUUID());
   const isRecorded = async (id: string): Promise<boolean> => (await ledger.message('acme', id)).length === 1;
-  for (const messageId of ids) await runtime.client.ask(to, 'Add', { by: 1 }, { messageId });
+  for (const messageId of ids) await runtime.client.ask(to, 'Add', { by: 1 }, { messageId, trace: TRACE });
   for (const id of [...earlier, ...ids]) await waitUntil(`delivery ${id} in the ledger`, () => isRecorded(id));
   const all = [...earlier, ...ids].sort();
-  const idsOf = ({ deliveries }: { readonly deliveries: readonly { readonly message: Pick<Message, 'id'> }[] }) =>
-    deliveries.map(({ message }) => message.id).sort();
-  assert.deepEqual(idsOf(await ledger.actor(to, { limit: 100 })), all);
-  assert.deepEqual(idsOf(await ledger.recent('acme', { limit: 100 })), all);
+  // With pages of one delivery each border between two pages lies between deliveries of one position, too.
+  for (const limit of [1, 2, 100]) {
+    for (const newestFirst of [false, true])
+      assert.deepEqual(await idsOf((after) => ledger.actor(to, { limit, after, newestFirst })), all);
+    assert.deepEqual(await idsOf((after) => ledger.trace('acme', TRACE, { limit, after })), all);
+    assert.deepEqual(await idsOf((after) => ledger.recent('acme', { limit, after })), all);
+  }
   await runtime.stop();
   await stores.close();
   return all;
 }
 
-test('with a restored actors.db that is older than documents.db each delivery is recorded, and those that it lost stay', async () => {
+test('with a restored actors.db that is older than documents.db each delivery is recorded, those that it lost stay, and pages hold each once', async () => {
   const first = await handled(directory, [], 1);
   const [file, backup] = [join(directory, 'actors.db'), join(directory, 'backup')];
   await copyFile(file, backup);

@@ -6,8 +6,8 @@ import type { RecordedParts } from '../../runtime/runtime.ts';
 import { decodeEntry } from '../../runtime/turns/loading.ts';
 import type { LedgerLine } from '../../runtime/turns/replay.ts';
 
-/** DeliveryPosition of a delivery in the ledger. */
-type DeliveryPosition = Pick<LedgerDelivery, 'partition' | 'seq'>;
+/** Position of a delivery in the ledger, with its time: a store that was restored gives positions again. */
+type DeliveryPosition = Pick<LedgerDelivery, 'partition' | 'seq' | 'at'>;
 
 /** Most deliveries that a state is rebuilt from. */
 export const MOST_REPLAYED = 50_000;
@@ -35,7 +35,8 @@ export async function* actorLines(
   for (let after: string | undefined; ; ) {
     const page = await ledger.actor(address, { limit: AT_ONCE, after });
     for (const delivery of page.deliveries) {
-      const isLast = delivery.seq === end?.last.seq && delivery.partition === end.last.partition;
+      const { partition, seq, at } = delivery;
+      const isLast = seq === end?.last.seq && at === end.last.at && partition === end.last.partition;
       if (isLast && end?.side === 'before') return;
       if (delivery.part !== undefined) continue;
       count += 1;

@@ -206,8 +206,8 @@ export async function attemptNumbers(
       const all = known.get(id) ?? ledger.message(tenant, id);
       known.set(id, all);
       const found = await all;
-      const index = found.findIndex(({ seq, part, partition }) => {
-        return seq === one.seq && part === one.part && partition === one.partition;
+      const index = found.findIndex(({ seq, part, partition, at }) => {
+        return seq === one.seq && part === one.part && partition === one.partition && at === one.at;
       });
       return attemptsOf(found)[index] ?? 1;
     }),
