@@ -27,6 +27,7 @@ export { defineEffect, type EffectContext, type EffectHandler, EffectProgress, E
 export { type ErrorCode, SvcError } from './errors.ts';
 export type { Identity } from './identity.ts';
 export { type Json, type JsonObject, jsonField } from './json.ts';
+export { type OpenStores, openStores, type StoreLocation } from './open-stores.ts';
 export type { RuntimeSettings } from './runtime-settings.ts';
 export type { MailboxClient };
 
@@ -56,7 +57,7 @@ export interface RuntimeOptions {
   readonly warn?: (message: string, error: unknown) => void;
 }
 
-/** A running runtime. */
+/** A running runtime. It keeps the process alive until `stop`, as a server does. */
 export interface ActorRuntime {
   readonly client: MailboxClient;
   /** True while the runtime holds leases that it renewed in time and reads their logs. */
@@ -64,6 +65,8 @@ export interface ActorRuntime {
   /** Commits running turns, releases the leases and closes the stores. */
   stop(): Promise<void>;
 }
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Opens the stores and serves the actors. Throws an `SvcError` when a store cannot be opened, or not be read by this
@@ -84,12 +87,15 @@ export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntim
       warn,
       meter,
     });
+    // Its own timers do not, and files have no open connection: a program that waits for a timer or a retry would end.
+    const alive = setInterval(() => {}, LONGEST_TIMER_MS);
     return {
       client: runtime.client,
       ready: () => runtime.ready(),
       async stop() {
         await runtime.stop();
         await close();
+        clearInterval(alive);
       },
     };
   } catch (error) {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineActor } from '../../runtime/define-actor.ts';
-import { EffectResult } from '../../runtime/effect.ts';
+import { defineActor, EffectResult } from '../../runtime/index.ts';
 
 /** A seat that is held for a while, and then paid for or released. */
 const Booking = z.object({

@@ -1,7 +1,5 @@
-import { addressOf } from '../../runtime/address.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
-import { openStores } from '../../runtime/open-stores.ts';
-import { startRuntime } from '../../runtime/runtime.ts';
+import { addressOf, openStores, startRuntime } from '../../runtime/index.ts';
 import { booking } from './booking.ts';
 import { createPaymentEffect, type Till } from './payment.ts';
 
@@ -15,9 +13,9 @@ export async function startBookings(dataDir: string, till: Till) {
   const warn = (message: string, error: unknown): void => console.error(message, error);
   const stores = await openStores({ dataDir, warn });
   const runtime = await startRuntime({
-    ...stores,
-    definitions: [booking],
-    handlers: [createPaymentEffect(till)],
+    stores,
+    actors: [booking],
+    effects: [createPaymentEffect(till)],
     node: 'bookings',
     settings: { partitions: 4, systemPartitions: 1 },
     warn,

@@ -2,15 +2,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Json } from '../../runtime/json.ts';
+import type { Json } from '../../runtime/index.ts';
 import { startBookings } from './bookings-node.ts';
 import { createPlayTill } from './payment.ts';
 
 const dataDir = await mkdtemp(join(tmpdir(), 'svc-bookings-'));
 const till = createPlayTill();
 let node = await startBookings(dataDir, till);
-// The runtime's timers never keep a process alive; elsewhere the servers of a node do.
-const alive = setInterval(() => {}, 60_000);
 
 const ask = async (id: string, type: string, payload: Json): Promise<void> => {
   const answer = await node.client.ask(node.address(id), type, payload).catch((error: unknown) => String(error));
@@ -42,7 +40,6 @@ try {
   await follow('b-3');
   console.log(till.charges.join(', '));
 } finally {
-  clearInterval(alive);
   await node.stop();
   await rm(dataDir, { recursive: true, force: true });
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { defineEffect } from '../../runtime/effect.ts';
-import { SvcError } from '../../runtime/errors.ts';
+import { defineEffect, SvcError } from '../../runtime/index.ts';
 
 /** The payment itself. A real one would call a payment provider with the effect's id as its idempotency key. */
 export interface Till {
