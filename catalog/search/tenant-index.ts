@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
-import { OneAtATime } from '../../runtime/kit/queues.ts';
+import { OneAtATime, SharedRuns } from '../../runtime/kit/queues.ts';
 import { wordsOfManifest } from '../manifest-reading.ts';
 import { type CatalogRecord, latestOf } from '../store/record.ts';
 import { byIds, entryOf, type SearchEntry, type Sources } from './entry.ts';
@@ -32,7 +32,7 @@ export class TenantIndex {
   readonly vectors: EntryVectors | null;
   readonly #parts: TenantIndexParts;
   readonly #queue = new OneAtATime();
-  readonly #steps = new SharedRuns(this.#queue, () => this.#step());
+  readonly #steps = new SharedRuns(() => this.#step(), this.#queue);
   /** Number of the catalog's changes that the index includes; null before the first read. */
   #changes: number | null = null;
   #comparedAt = 0;
@@ -194,28 +194,5 @@ export class TenantIndexes {
       this.#indexes.delete(key);
       entries -= 1 + words.size;
     }
-  }
-}
-
-/**
- * Shares work among concurrent callers. Each caller gets a run that begins after its call, together with all others that wait
- * for one.
- */
-class SharedRuns {
-  readonly #queue: OneAtATime;
-  readonly #work: () => Promise<void>;
-  #waiting: Promise<void> | null = null;
-
-  constructor(queue: OneAtATime, work: () => Promise<void>) {
-    this.#queue = queue;
-    this.#work = work;
-  }
-
-  run(): Promise<void> {
-    this.#waiting ??= this.#queue.run(() => {
-      this.#waiting = null;
-      return this.#work();
-    });
-    return this.#waiting;
   }
 }
