@@ -100,7 +100,6 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
   });
   await managed.restore();
   const calls = createClusterCalls({
-    controllers: null,
     credentials,
     nodeToken: createControllerToken({
       tokens,

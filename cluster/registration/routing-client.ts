@@ -2,25 +2,20 @@ import type { KeyObject } from 'node:crypto';
 import type { ChannelCredentials, ServiceError } from '@grpc/grpc-js';
 import {
   ForwardExecutionRequest,
-  type NodeCapabilityAdvertisement,
   PushConfigRequest,
   type PushConfigResponse,
-  RouteExecutionRequest,
-  type RouteExecutionResponse,
 } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { callFailure, type SealedCall, sealCall } from './channel.ts';
-import { askOne, type Called, type Controllers, metadataOf } from './controllers.ts';
+import { askOne, type Called, metadataOf } from './controllers.ts';
 import { configHash } from './managed-config.ts';
 import { createPeerChannels, type Peer } from './peer-channels.ts';
 
 const PUSH_TIMEOUT_MS = 5_000;
 
 export interface ClusterCallsParts {
-  /** Controllers to query for routes; null on a controller, which has the routes itself. */
-  readonly controllers: Controllers | null;
   readonly credentials: ChannelCredentials;
   /** The token of this node; called for each call. */
   readonly nodeToken: () => Promise<string>;
@@ -38,10 +33,8 @@ interface ForwardOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Calls from this node to others (G28–G30). Errors are SvcErrors. */
+/** Calls from this node to others (G29, G30). Errors are SvcErrors. */
 export interface ClusterCalls {
-  /** Finds the worker for an execution. Throws `unavailable` and `no_capable_worker` as the controllers answer. */
-  route(executionId: string, required: Partial<NodeCapabilityAdvertisement>): Promise<Peer>;
   /**
    * Starts an execution on a worker and returns its events as they arrive. Ending the iteration or aborting the signal ends the
    * stream, not the execution. Throws `unavailable` when the worker is lost; the execution continues on another node.
@@ -55,7 +48,7 @@ export interface ClusterCalls {
 }
 
 export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
-  const { clock = systemClock, controllers } = parts;
+  const { clock = systemClock } = parts;
   const peers = createPeerChannels({ ...parts, clock });
   const sealed = async (
     method: string,
@@ -65,18 +58,6 @@ export function createClusterCalls(parts: ClusterCallsParts): ClusterCalls {
     sealCall({ method, token: await parts.nodeToken(), privateKey: parts.privateKey, payload, metadata });
 
   return {
-    async route(executionId, required) {
-      if (controllers === null)
-        throw new SvcError('failed_precondition', 'this node has no controllers: set spec.cluster.controller.endpoint');
-      const request = { execution_id: executionId, required: { ...NO_MINIMUM, ...required } };
-      const { envelope, ...shown } = await sealed('RouteExecution', RouteExecutionRequest.encode(request).finish());
-      const { target_node_id, worker_grpc_address } = await controllers.ask<RouteExecutionResponse>(
-        'RouteExecution',
-        (client, ...rest) => client.routeExecution(envelope, ...rest),
-        shown,
-      );
-      return { nodeId: target_node_id, grpcAddress: worker_grpc_address };
-    },
     async *forward(to, request, { tenant, signal } = {}) {
       const inTenant: Record<string, string> = tenant === undefined ? {} : { 'x-tenant-id': tenant };
       const call = await sealed('ForwardExecution', ForwardExecutionRequest.encode(request).finish(), inTenant);
@@ -144,15 +125,6 @@ async function* forwarded(
     cancel();
   }
 }
-
-const NO_MINIMUM: NodeCapabilityAdvertisement = {
-  gpu_count: 0,
-  vram_gb: 0,
-  cpu_cores: 0,
-  available_memory_gb: 0,
-  supported_runtimes: [],
-  tags: [],
-};
 
 const isServiceError = (thrown: unknown): thrown is ServiceError =>
   thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'number' && 'details' in thrown;

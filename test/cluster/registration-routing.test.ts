@@ -11,7 +11,6 @@ import {
   status,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { createControllers } from '../../cluster/registration/controllers.ts';
 import { createControllerToken } from '../../cluster/registration/registration.ts';
 import { type ClusterCallsParts, createClusterCalls } from '../../cluster/registration/routing-client.ts';
 import {
@@ -19,8 +18,6 @@ import {
   NodeClusterServiceService,
   PushConfigRequest,
   type PushConfigResponse,
-  RouteExecutionRequest,
-  type RouteExecutionResponse,
   type SealNodeEnvelope,
 } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { ExecutionEvent } from '../../proto/gen/svc/runtime/v1/runtime.ts';
@@ -56,16 +53,6 @@ class Peer {
         const rejected = { accepted: false, rejection_reason: 'spec.nodes: no such thing' };
         done(null, yaml === 'good' ? { accepted: true } : rejected);
       },
-      routeExecution: (
-        call: ServerUnaryCall<SealNodeEnvelope, unknown>,
-        done: sendUnaryData<RouteExecutionResponse>,
-      ) => {
-        const { required } = RouteExecutionRequest.decode(this.#opened(call));
-        if (required?.tags.includes('moon') === true) {
-          return done({ code: status.RESOURCE_EXHAUSTED, details: 'no worker has the tag moon' });
-        }
-        done(null, { target_node_id: 'worker-1', worker_grpc_address: '10.0.0.7:50056' });
-      },
     });
     const port = await new Promise<number>((resolve, reject) => {
       server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, at) =>
@@ -100,7 +87,6 @@ class Peer {
 
 function callsOf(given: Partial<ClusterCallsParts> = {}): ReturnType<typeof createClusterCalls> {
   const calls = createClusterCalls({
-    controllers: null,
     credentials: credentials.createInsecure(),
     nodeToken: async () => 'a.node.token',
     privateKey: key.privateKey,
@@ -164,16 +150,6 @@ test('a worker that dies while it streams makes the stream fail as unavailable, 
     },
     { code: 'unavailable' },
   );
-});
-
-test('a route comes from the controllers, also the answer for a tag that no node has', async () => {
-  const peer = await new Peer().start();
-  const controllers = createControllers({ addresses: [peer.address], credentials: credentials.createInsecure() });
-  after(() => controllers.close());
-  const calls = callsOf({ controllers });
-  assert.deepEqual(await calls.route('e1', { tags: ['gpu'] }), { nodeId: 'worker-1', grpcAddress: '10.0.0.7:50056' });
-  await assert.rejects(calls.route('e1', { tags: ['moon'] }), /no worker has the tag moon/);
-  await assert.rejects(callsOf().route('e1', {}), /has no controllers: set spec\.cluster\.controller\.endpoint/);
 });
 
 test('a pushed configuration is accepted, or rejected with the reason of the node', async () => {

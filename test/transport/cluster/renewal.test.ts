@@ -62,7 +62,7 @@ describe('credentials of nodes are renewed while nodes call one another', { time
     const key = newNodeKey();
     const { publicKeyPem } = key;
     calls = createClusterCalls({
-      ...{ controllers: null, credentials, privateKey: key.privateKey },
+      ...{ credentials, privateKey: key.privateKey },
       nodeToken: createControllerToken({
         tokens: at.tokens,
         nodeId: 'ctl',

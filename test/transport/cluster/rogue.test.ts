@@ -172,7 +172,6 @@ describe('a rogue worker that recorded messages between nodes', { timeout: 300_0
       ...{ publicKeyPem: controller.publicKeyPem, clock: systemClock },
     });
     const own = createClusterCalls({
-      controllers: null,
       credentials: credentials.createInsecure(),
       ...{ nodeToken, privateKey: controller.privateKey },
     });
@@ -268,7 +267,6 @@ describe('a rogue worker that recorded messages between nodes', { timeout: 300_0
     await told.listen();
     const own = newNodeKey();
     const calling = createClusterCalls({
-      controllers: null,
       credentials: credentials.createInsecure(),
       nodeToken: createControllerToken({
         ...{ tokens: at.tokens, nodeId: 'ctl-9', role: 'CONTROLLER' },
