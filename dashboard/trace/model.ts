@@ -135,14 +135,6 @@ export class TraceModel {
     return found.sort((a, b) => this.time.at(a) - this.time.at(b) || a - b);
   }
 
-  /** All attempts of a message, oldest first. */
-  attemptsOf(delivery: number): number[] {
-    const found: number[] = [];
-    const last = this.messages.last.at(this.message.at(delivery));
-    for (let one = last; one !== -1; one = this.#before.at(one)) found.unshift(one);
-    return found;
-  }
-
   /** Adds new entries. Returns the number of new deliveries. */
   append({ deliveries, effects, names }: Batch): number {
     for (const name of names) this.names.push(name);

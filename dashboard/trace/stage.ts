@@ -71,10 +71,6 @@ export class Stage {
     this.#palette = readPalette(canvas.parentElement ?? document.body);
   }
 
-  get camera(): Camera {
-    return this.#camera;
-  }
-
   get gutter(): number {
     return this.#width < NARROW_PX ? NARROW_GUTTER_PX : GUTTER_PX;
   }
@@ -169,10 +165,6 @@ export class Stage {
     const moment = timeAt(minimapCamera({ camera: this.#camera, extent: this.#extent }), x - this.gutter);
     const half = (this.#camera.to - this.#camera.from) / 2;
     this.#look({ ...this.#camera, from: moment - half, to: moment + half });
-  }
-
-  timeAt(x: number): number {
-    return timeAt(this.#camera, x - this.gutter);
   }
 
   #look(camera: Camera): void {

@@ -26,17 +26,6 @@ export function createVolumeFiles(store: VolumeStore, random: Random, threads: S
     ...createVolumeWriter(store, random),
     ...createFileSearch(store, threads),
 
-    async stat(tenant, volumeId, path) {
-      await using operation = await on(tenant, volumeId, path);
-      return await operation.run(async (root, parts) => {
-        const name = parts.at(-1);
-        if (name === undefined) return { ...entryOf('', await lstat(root)), path: '/' };
-        const { place } = await openParent(root, parts);
-        await using at = place;
-        return { ...entryOf(name, await lstat(at.entry(name))), path: pathOf(parts) };
-      });
-    },
-
     async list(tenant, volumeId, path, limit = LISTED) {
       await using operation = await on(tenant, volumeId, path);
       return await operation.run(async (root, parts) => {

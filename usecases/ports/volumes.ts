@@ -106,11 +106,6 @@ export interface FileEntry {
   readonly modified_at: string;
 }
 
-interface FileStat extends FileEntry {
-  /** Path from the volume's root `/`. */
-  readonly path: string;
-}
-
 /** The bound that ended a search early; null when the search is complete. */
 export type SearchEnd = 'found' | 'entries' | 'time' | null;
 
@@ -143,7 +138,6 @@ export interface SearchLimits {
  * `quota_exceeded`, `payload_too_large`, `unavailable`.
  */
 export interface VolumeFiles {
-  stat(tenant: string, volumeId: string, path: string): Promise<FileStat>;
   /** Sorted by name; `truncated` if there are more than `limit`. */
   list(
     tenant: string,

@@ -167,7 +167,7 @@ describe('volumes over REST', () => {
       const full = await put(at, id, 'f', new Uint8Array(size));
       assert.deepEqual([full.status, full.body.error], [507, 'quota_exceeded']);
     }
-    assert.equal((await setup.volumes.files.stat('alice', id, 'f')).size_bytes, 100_000);
+    assert.equal((await setup.volumes.files.read('alice', id, 'f')).length, 100_000);
   });
 
   test('a client that leaves in the middle of an upload changes nothing', async () => {
