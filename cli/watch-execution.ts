@@ -111,15 +111,14 @@ const CLEAR_LINE = '\r\u001b[2K';
 
 /** Progress on standard error: one rewritten line on a terminal, else plain lines. */
 class Progress implements Screen {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream = process.stderr;
   readonly #startedAt = performance.now();
   #doing = 'waiting';
   #chars = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(stream: NodeJS.WriteStream = process.stderr) {
-    this.#stream = stream;
-    if (stream.isTTY) this.#timer = setInterval(() => this.#redraw(), TICK_MS).unref();
+  constructor() {
+    if (this.#stream.isTTY) this.#timer = setInterval(() => this.#redraw(), TICK_MS).unref();
   }
 
   add(event: ExecutionEvent): void {

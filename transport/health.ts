@@ -1,4 +1,4 @@
-import { type Random, systemRandom } from '../runtime/random.ts';
+import { systemRandom } from '../runtime/random.ts';
 import { type CallingSpan, callingSpan } from '../runtime/tracing/trace-context.ts';
 
 /**
@@ -24,9 +24,9 @@ interface CallTrace {
 type Header = string | string[] | undefined;
 
 /** The trace of a call. An invalid `traceparent` begins a new trace (W3C rule). */
-export function traceOf(traceparent: Header, tracestate?: Header, random: Random = systemRandom): CallTrace {
+export function traceOf(traceparent: Header, tracestate?: Header): CallTrace {
   const caller = callingSpan(traceparent, tracestate);
-  return { trace: caller?.trace ?? random.hex(16), caller };
+  return { trace: caller?.trace ?? systemRandom.hex(16), caller };
 }
 
 /** The `traceparent` of an answer: the same trace with a span of this node. */

@@ -103,8 +103,6 @@ export interface JsonPlace {
   /** Subject of the error text, such as "the body". */
   readonly what: string;
   readonly maxDepth: number;
-  /** Default: `JSON_VALUES`. */
-  readonly maxValues?: number;
 }
 
 /** What is wrong with a text, as a value that can be sent between threads. */
@@ -129,8 +127,8 @@ export function parseJson(text: string, place: JsonPlace): Json {
 type JsonRead = { readonly value: Json } | { readonly problem: JsonProblem };
 
 /** Like `parseJson`, for UTF-8 bytes, and returns a problem instead of throwing. */
-function readJson(bytes: Uint8Array, { maxDepth, maxValues = JSON_VALUES }: JsonPlace): JsonRead {
-  const measure = measureJson(bytes, { maxDepth, maxValues, maxNames: JSON_NAMES });
+function readJson(bytes: Uint8Array, { maxDepth }: JsonPlace): JsonRead {
+  const measure = measureJson(bytes, { maxDepth, maxValues: JSON_VALUES, maxNames: JSON_NAMES });
   return typeof measure === 'string' ? { problem: measure } : readMeasured(bytes, measure);
 }
 
@@ -188,12 +186,12 @@ function namesOf(value: Json): number | 'prototype' | 'number' {
 const TOO_MUCH: ReadonlySet<JsonProblem> = new Set(['values', 'names', 'name_bytes']);
 
 export function refusedJson(problem: JsonProblem, place: JsonPlace): SvcError {
-  const { field, what, maxDepth, maxValues = JSON_VALUES } = place;
+  const { field, what, maxDepth } = place;
   const says: Readonly<Record<JsonProblem, string>> = {
     'utf-8': 'is not valid UTF-8',
     syntax: 'is not valid JSON',
     depth: `is nested deeper than ${maxDepth} levels`,
-    values: `has more than ${maxValues} JSON values`,
+    values: `has more than ${JSON_VALUES} JSON values`,
     names: `has more than ${JSON_NAMES} different names of members`,
     name_bytes: `has names of members of more than ${JSON_NAME_BYTES} bytes together`,
     name_twice: 'has an object with the same name twice',

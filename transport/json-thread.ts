@@ -26,9 +26,9 @@ const MAX_HEAP_MB = 512;
  * Like `parseJson`, for the bytes of a body. The caller must not use the bytes afterwards. Also throws `overloaded`.
  */
 export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<Json> {
-  const { maxDepth, maxValues = JSON_VALUES } = place;
+  const bounds = { maxDepth: place.maxDepth, maxValues: JSON_VALUES, maxNames: JSON_NAMES };
   if (bytes.length <= HERE_BYTES) {
-    const measure = measureJson(bytes, { maxDepth, maxValues, maxNames: JSON_NAMES });
+    const measure = measureJson(bytes, bounds);
     if (typeof measure === 'string') throw refusedJson(measure, place);
     if (measure.values <= HERE_VALUES) {
       const read = readMeasured(bytes, measure);
@@ -37,7 +37,7 @@ export async function parseJsonBytes(bytes: Buffer, place: JsonPlace): Promise<J
     }
   }
   const own = owned(bytes);
-  const answer = await thread.ask({ bytes: own, maxDepth, maxValues, maxNames: JSON_NAMES }, [own.buffer]);
+  const answer = await thread.ask({ bytes: own, ...bounds }, [own.buffer]);
   if ('problem' in answer) throw refusedJson(answer.problem, place);
   if ('value' in answer) return afterTurn(answer.value);
   await setImmediate();

@@ -8,7 +8,7 @@ import { EXECUTIONS, type ExecutionDocument } from '../actors/execution/view.ts'
 import { needsOf } from '../manifests/node/capabilities.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { ActorClient, ActorSnapshot, CallOptions } from '../runtime/client.ts';
-import { type Clock, systemClock } from '../runtime/clock.ts';
+import { systemClock } from '../runtime/clock.ts';
 import { newestFirst, type Page, type PageAsked, pageOf } from '../runtime/documents/pages.ts';
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
@@ -142,7 +142,6 @@ export function createExecutionApi(
     readonly executions: Collection<ExecutionDocument>;
     /** Absent: the isolation `inherit` means `process`. */
     readonly node?: () => NodeOffer;
-    readonly clock?: Clock;
     /** Registered workers outside of the fleet's store. Absent: there are none. */
     readonly workers?: {
       /** Whether a healthy one has all of these tags. */
@@ -159,7 +158,7 @@ export function createExecutionApi(
     readonly waits?: Omit<WaitLookups, 'client'>;
   },
 ): ExecutionApi {
-  const { client, executions, changes, clock = systemClock, waits, workers, scarce, volumes } = parts;
+  const { client, executions, changes, waits, workers, scarce, volumes } = parts;
   const { node = () => ({ isolation: 'inherit' }) } = parts;
 
   const find = (viewer: Viewer, executionId: string, may = sees): Promise<ExecutionFound> =>
@@ -208,7 +207,7 @@ export function createExecutionApi(
         return started;
       }
       // No live node would answer. The start is durable in the mailbox, and this document makes it visible in lists.
-      const document = waitingDocument(request, tags, new Date(clock.now()).toISOString());
+      const document = waitingDocument(request, tags, new Date(systemClock.now()).toISOString());
       await client.tell(address, type, payload, { ...call, messageId: request.executionId });
       await executions.put(document);
       await changes?.append(document.tenant, [{ collection: EXECUTIONS.name, id: document.id, owner: document.owner }]);

@@ -44,7 +44,7 @@ export interface PeerCalls {
    */
   admit(nodeId: string, publicKeyPem: string): Promise<void>;
   /** Sends a message to a peer and returns its answer. */
-  askPeer(nodeId: string, type: string, payload: JsonObject, options?: CallOptions): Promise<Json>;
+  askPeer(nodeId: string, type: string, payload: JsonObject): Promise<Json>;
   /** Passes the change in a peer's answer on to the fleet. After it resolves, `route` and `list` show the change. */
   tellFleet(answer: Json): Promise<void>;
   /** `askPeer`, then `tellFleet` with the answer. */

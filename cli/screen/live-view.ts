@@ -30,18 +30,17 @@ const back = (lines: number): string => `\r${lines === 0 ? '' : `\u001b[${lines}
 
 /** The states of a run: redrawn in place on a terminal, elsewhere one plain line for each event. */
 export class LiveView {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream = process.stderr;
   readonly #paint: Paint;
   readonly #model: LiveViewModel;
   #timer: NodeJS.Timeout | undefined;
   #drawn = 0;
   #paused = false;
 
-  constructor(states: readonly string[], stream: NodeJS.WriteStream = process.stderr) {
-    this.#stream = stream;
-    this.#paint = paintFor(stream, process.env);
+  constructor(states: readonly string[]) {
+    this.#paint = paintFor(this.#stream, process.env);
     this.#model = new LiveViewModel(states);
-    if (stream.isTTY && process.env.TERM !== 'dumb') {
+    if (this.#stream.isTTY && process.env.TERM !== 'dumb') {
       this.#timer = setInterval(() => this.#redraw(), TICK_MS);
       this.#timer.unref();
     }

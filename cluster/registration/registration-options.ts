@@ -1,7 +1,6 @@
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import type { NodeCapabilityAdvertisement } from '../../proto/gen/svc/cluster/v1/cluster.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { Random } from '../../runtime/random.ts';
 import type { NodeKey } from '../../security/node-key.ts';
 import type { ConfigVerdict, RegistrationLog } from './managed-config.ts';
 
@@ -33,7 +32,6 @@ export interface RegistrationOptions {
   readonly log: RegistrationLog;
 
   readonly clock?: Clock;
-  readonly random?: Random;
   /** Time limit for the answer of one controller. Default 5 s. */
   readonly callTimeoutMs?: number;
   /** Pause after a refusal that only an operator can resolve. Default 60 s. */

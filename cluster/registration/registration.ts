@@ -42,7 +42,6 @@ export function startRegistration(options: RegistrationOptions): Registration {
 class RegistrationLoop {
   readonly #options: RegistrationOptions;
   readonly #clock: Clock;
-  readonly #random: Random;
   readonly #ending = new AbortController();
   readonly #pause: Pause;
   readonly #controllers: Controllers;
@@ -55,10 +54,9 @@ class RegistrationLoop {
   #lastHeartbeatAt: number | null = null;
 
   constructor(options: RegistrationOptions) {
-    const { clock = systemClock, random = systemRandom, callTimeoutMs, log } = options;
+    const { clock = systemClock, callTimeoutMs, log } = options;
     this.#options = options;
     this.#clock = clock;
-    this.#random = random;
     this.#pause = createPause(clock);
     this.#commands = createCommandHandler(options);
     this.#controllers = createControllers({
@@ -116,7 +114,7 @@ class RegistrationLoop {
         await this.#beat();
         failures = 0;
         await this.#fetchConfig();
-        waitMs = this.#options.heartbeatIntervalMs * (1 - BEAT_JITTER * this.#random.fraction());
+        waitMs = this.#options.heartbeatIntervalMs * (1 - BEAT_JITTER * systemRandom.fraction());
         waitMs = Math.min(waitMs, this.#session.renewInMs());
       } catch (thrown) {
         if (this.#ending.signal.aborted) return;
@@ -161,7 +159,7 @@ class RegistrationLoop {
     }
     this.#problem = error.message;
     if (step.again === 'at once') return 0;
-    return step.again === 'slowly' ? refusedPauseMs : backoffMs(failures, this.#random);
+    return step.again === 'slowly' ? refusedPauseMs : backoffMs(failures, systemRandom);
   }
 
   /** Fetches the configuration. A failure is retried with the next heartbeat and does not stop heartbeats. */

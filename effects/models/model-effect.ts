@@ -1,11 +1,11 @@
 import type { ModelConfig, ModelSelection, ProviderConfig } from '../../manifests/node/models.ts';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { asSpan } from '../../runtime/calls/calls-of-effect.ts';
-import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { defineEffect, type EffectContext, type EffectHandler } from '../../runtime/effect.ts';
 import { TargetGates, type TargetHealth } from '../../runtime/effects/target-gates.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import { type Random, systemRandom } from '../../runtime/random.ts';
+import { systemRandom } from '../../runtime/random.ts';
 import type { SpanAttributes } from '../../runtime/tracing/spans.ts';
 import type { Principal, Secrets, TierLimits } from '../../security/api.ts';
 import {
@@ -32,8 +32,6 @@ interface ModelEffectParts {
   /** Models that may change while the node runs. Absent: those of `providers`, which never change. */
   readonly targets?: LiveTargets;
   readonly secrets: Secrets;
-  readonly clock?: Clock;
-  readonly random?: Random;
   /** Folder that relative `script` paths start from; the working directory when absent. */
   readonly scriptDir?: string;
   /** Store of conversations and tool results by reference; without it only the beginnings of tool results are used. */
@@ -58,12 +56,12 @@ const SILENT_AFTER_MS = 10_000;
  * error contains a key, a request or a raw response.
  */
 export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof ModelInput> {
-  const { selection, secrets, clock = systemClock, random = systemRandom } = parts;
+  const { selection, secrets } = parts;
   const targets = parts.targets ?? new LiveTargets(parts.providers, selection);
   const latencies = new Latencies();
-  const gates = parts.gates ?? new TargetGates({ clock, most: Number.MAX_SAFE_INTEGER });
+  const gates = parts.gates ?? new TargetGates({ clock: systemClock, most: Number.MAX_SAFE_INTEGER });
   const earlier = new EarlierMessages(parts.blobs);
-  const script = answerFromScript({ clock, scriptDir: parts.scriptDir ?? '.' });
+  const script = answerFromScript({ clock: systemClock, scriptDir: parts.scriptDir ?? '.' });
 
   async function run(given: ModelInput, context: EffectContext): Promise<ModelResult> {
     const whole = await earlier.whole(given, context.tenant);
@@ -81,8 +79,8 @@ export function createModelEffect(parts: ModelEffectParts): EffectHandler<typeof
     const chain = targets.now.chain(input.model, latencies.of);
     const failed: FailedTarget[] = [];
     for (const target of available(rotated(chain, context.attempt), gates)) {
-      const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), clock) : undefined;
-      const tools = { secrets, selection, clock, random, latencies };
+      const sender = input.stream ? new ChunkSender((text) => context.progress({ text }), systemClock) : undefined;
+      const tools = { secrets, selection, clock: systemClock, random: systemRandom, latencies };
       const asked = (source: ModelSource): Promise<Answer> =>
         asSpan(chatSpan(target), async (add) => {
           const answer = await askTarget(target, input, context, sender, { ...tools, source });

@@ -95,27 +95,27 @@ export class Redactor {
   }
 }
 
-/** Sends text in order, at most one message each `everyMs`. */
+const SEND_EVERY_MS = 50;
+
+/** Sends text in order, at most one message each `SEND_EVERY_MS`. */
 export class ProgressFlow {
   readonly #send: (text: string) => Promise<boolean>;
   readonly #unwanted: () => void;
-  readonly #everyMs: number;
   #pending = '';
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<void> = Promise.resolve();
   #stopped = false;
 
   /** Calls `unwanted` when `send` returns false: the receiver wants no more. */
-  constructor(send: (text: string) => Promise<boolean>, unwanted: () => void, everyMs = 50) {
+  constructor(send: (text: string) => Promise<boolean>, unwanted: () => void) {
     this.#send = send;
     this.#unwanted = unwanted;
-    this.#everyMs = everyMs;
   }
 
   push(text: string): void {
     if (this.#stopped) return;
     this.#pending += text;
-    this.#timer ??= setTimeout(() => this.#flush(), this.#everyMs);
+    this.#timer ??= setTimeout(() => this.#flush(), SEND_EVERY_MS);
   }
 
   /** Sends the rest; resolves when all is durable. Rejects with the first error. */

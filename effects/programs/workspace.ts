@@ -59,7 +59,6 @@ interface WorkspaceSweepOptions {
   /** Whether the execution has ended. */
   readonly ended: (tenant: string, executionId: string) => Promise<boolean>;
   readonly clock: Clock;
-  readonly everyMs?: number;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -71,7 +70,7 @@ export function startWorkspaceSweep(options: WorkspaceSweepOptions): () => void 
   let stopped = false;
   const arm = (): void => {
     if (stopped) return;
-    cancel = options.clock.after(options.everyMs ?? EVERY_MS, () => {
+    cancel = options.clock.after(EVERY_MS, () => {
       sweepWorkspaces(options)
         .catch((error: unknown) => options.warn('sweeping workspaces failed', error))
         .finally(arm);

@@ -61,9 +61,10 @@ interface ForwardParts {
     version: string,
   ) => Promise<string>;
   readonly clock: Clock;
-  /** Pause before a lost worker is reported, so that a dead one that still counts as healthy is not called at once. */
-  readonly pauseMs?: number;
 }
+
+/** Pause before a lost worker is reported, so that a dead one that still counts as healthy is not called at once. */
+const PAUSE_MS = 2_000;
 
 /** Time between two checks of the health of a worker that sends nothing. */
 const LOOK_EVERY_MS = 5_000;
@@ -77,7 +78,7 @@ const FINAL = new Set(['execution_completed', 'execution_failed']);
  * `unavailable`, which are tried again, and `not_found`; later the worker's refusal of the run.
  */
 export function createForwardExecution(parts: ForwardParts): EffectHandler<typeof Input> {
-  const { workers, clock, pauseMs = 2_000 } = parts;
+  const { workers, clock } = parts;
   return defineEffect({
     kind: 'execution.forward',
     input: Input,
@@ -90,7 +91,7 @@ export function createForwardExecution(parts: ForwardParts): EffectHandler<typeo
       const end = await context.parked(follow(parts, { input, worker, manifestYaml }, context));
       if (end === null) return { ended: true };
       signal.throwIfAborted();
-      await context.parked(sleep(clock, pauseMs, signal));
+      await context.parked(sleep(clock, PAUSE_MS, signal));
       return { lost: { node_id: worker.nodeId, message: end } };
     },
   });

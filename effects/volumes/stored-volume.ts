@@ -55,8 +55,6 @@ export interface VolumeLimits {
   readonly defaultSizeLimitMb: number;
   /** Upper bound for all volumes. */
   readonly maxSizeLimitMb: number;
-  /** Maximum number of volumes of a tenant, workspaces included. Default 10,000. */
-  readonly volumesPerTenant?: number;
 }
 
 const MiB = 1024 * 1024;
@@ -92,4 +90,5 @@ export function expiry(
   throw invalidField('ttl_hours', `expected 1 to ${MAX_TTL_HOURS}`);
 }
 
-export const volumesPerTenant = (limits: VolumeLimits): number => limits.volumesPerTenant ?? 10_000;
+/** Maximum number of volumes of a tenant, workspaces included. */
+export const MOST_VOLUMES = 10_000;

@@ -3,7 +3,7 @@ import { SvcError } from '../../runtime/errors.ts';
 import type { StorageEvent } from '../../usecases/ports/volumes.ts';
 import { usedBytes } from './quota-watch.ts';
 import type { EventRecord } from './storage-events.ts';
-import { expiry, type VolumeDocument, type VolumeLimits, volumesPerTenant } from './stored-volume.ts';
+import { expiry, MOST_VOLUMES, type VolumeDocument, type VolumeLimits } from './stored-volume.ts';
 import type { VolumeDisk } from './volume-disk.ts';
 import type { VolumeRecords } from './volume-records.ts';
 
@@ -52,8 +52,8 @@ export class VolumeStore {
         : ttl_ms === null
           ? null
           : expiry({ storage_class: volume.storage_class, ttl_hours }, now, limits);
-    if ((await records.count(volume.tenant)) >= volumesPerTenant(limits)) {
-      const text = `the tenant already has the maximum of ${volumesPerTenant(limits)} volumes: delete some`;
+    if ((await records.count(volume.tenant)) >= MOST_VOLUMES) {
+      const text = `the tenant already has the maximum of ${MOST_VOLUMES} volumes: delete some`;
       throw new SvcError('quota_exceeded', text);
     }
     const created_at = new Date(now).toISOString();

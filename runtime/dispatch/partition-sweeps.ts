@@ -180,10 +180,6 @@ export interface HandedOver {
 
 interface SweepOptions {
   /**
-   * Also enqueue effects that will be due within this time: one sweep interval, so that none waits for the next sweep.
-   */
-  readonly aheadMs?: number;
-  /**
    * Whether a runner (`node/incarnation`) may be alive. Effects that a dead one started are due at once. Default: all
    * are alive.
    */
@@ -196,6 +192,7 @@ interface SweepOptions {
   readonly handed?: Map<string, HandedOver>;
 }
 
+/** Effects that will be due within this time are enqueued too: one sweep interval, so that none waits for the next sweep. */
 const AHEAD_MS = 2_000;
 
 /** Most sweeps in a row that skip a partition: the longest delay of an effect whose runner gave it back without queueing it. */
@@ -261,7 +258,7 @@ function forgetEnded(handed: Map<string, HandedOver>, rows: readonly EffectRow[]
 function handOvers(
   rows: readonly EffectRow[],
   now: number,
-  { aheadMs = AHEAD_MS, isLive = () => true, token }: SweepOptions,
+  { isLive = () => true, token }: SweepOptions,
   handed: ReadonlyMap<string, HandedOver>,
 ): HandOver[] {
   const first: HandOver[] = [];
@@ -269,7 +266,7 @@ function handOvers(
   for (const row of rows) {
     const { id, status, until } = row;
     const dead = tokenOfDead(row, now, isLive);
-    if (dead === undefined && (status === 'started' || until > now + aheadMs)) continue;
+    if (dead === undefined && (status === 'started' || until > now + AHEAD_MS)) continue;
     const known = handed.get(id);
     const due = { row, delayMs: status === 'open' ? Math.max(0, until - now) : 0, token: dead ?? token };
     const isSame = known?.until === until && (due.token === undefined || due.token === known.token);

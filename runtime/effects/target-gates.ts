@@ -10,10 +10,6 @@ export interface TargetGatesOptions {
   readonly most: number;
   /** Called when a target stops answered, and when it answers again; for the log. */
   readonly onChange?: (target: string, state: 'open' | 'closed', failures: number) => void;
-  readonly silentAfterMs?: number;
-  readonly failuresToOpen?: number;
-  readonly firstProbeAfterMs?: number;
-  readonly longestProbeAfterMs?: number;
 }
 
 /**
@@ -68,20 +64,13 @@ const LONGEST_PROBE_AFTER_MS = 5_000;
  * for itself.
  */
 export class TargetGates {
-  readonly #options: Required<TargetGatesOptions>;
+  readonly #options: TargetGatesOptions;
   readonly #gates = new Map<string, Gate>();
   /** The target that each effect waits for. */
   readonly #waits = new Map<string, string>();
 
   constructor(options: TargetGatesOptions) {
-    this.#options = {
-      silentAfterMs: SILENT_AFTER_MS,
-      failuresToOpen: FAILURES_TO_OPEN,
-      firstProbeAfterMs: FIRST_PROBE_AFTER_MS,
-      longestProbeAfterMs: LONGEST_PROBE_AFTER_MS,
-      onChange: () => {},
-      ...options,
-    };
+    this.#options = options;
   }
 
   /** Whether the breaker of this target is open. */
@@ -130,7 +119,6 @@ export class TargetGates {
 
   /** Keeps the slot for a while and then waits without one. Resolves with a slot in which to continue. */
   async #unlessSilent(context: Pick<EffectContext, 'parked'>, answer: Promise<unknown>): Promise<void> {
-    const { clock, silentAfterMs } = this.#options;
     const over = answer.then(
       () => {},
       () => {},
@@ -139,16 +127,16 @@ export class TargetGates {
     const ended = over.then(() => {
       isOver = true;
     });
-    await within(clock, silentAfterMs, ended);
+    await within(this.#options.clock, SILENT_AFTER_MS, ended);
     if (!isOver) await context.parked(over);
   }
 
   #gate(target: string): Gate {
     let gate = this.#gates.get(target);
     if (gate === undefined) {
-      const { firstProbeAfterMs: probeAfterMs, most, clock } = this.#options;
+      const { most, clock } = this.#options;
       gate = {
-        ...{ running: 0, failures: 0, open: false, probing: false, probeAfterMs },
+        ...{ running: 0, failures: 0, open: false, probing: false, probeAfterMs: FIRST_PROBE_AFTER_MS },
         ...{ cancelTimer: () => {}, waiting: new FairLine<Waiting>() },
         slots: new FairSlots(most, () => clock.monotonic()),
       };
@@ -218,23 +206,23 @@ export class TargetGates {
     gate: Gate,
     { flow, isProbe, health }: { readonly flow: Flow; readonly isProbe: boolean; readonly health: TargetHealth },
   ): void {
-    const { failuresToOpen, longestProbeAfterMs, firstProbeAfterMs, onChange } = this.#options;
+    const { onChange } = this.#options;
     gate.running -= 1;
     gate.slots.giveBack(flow);
     if (isProbe) gate.probing = false;
     if (health === 'failed') {
       gate.failures += 1;
-      if (gate.open && isProbe) gate.probeAfterMs = Math.min(longestProbeAfterMs, 2 * gate.probeAfterMs);
-      if (!gate.open && gate.failures >= failuresToOpen) {
+      if (gate.open && isProbe) gate.probeAfterMs = Math.min(LONGEST_PROBE_AFTER_MS, 2 * gate.probeAfterMs);
+      if (!gate.open && gate.failures >= FAILURES_TO_OPEN) {
         gate.open = true;
-        onChange(target, 'open', gate.failures);
+        onChange?.(target, 'open', gate.failures);
       }
     }
     if (health === 'alive') {
       gate.failures = 0;
-      gate.probeAfterMs = firstProbeAfterMs;
+      gate.probeAfterMs = FIRST_PROBE_AFTER_MS;
       gate.cancelTimer();
-      if (gate.open) onChange(target, 'closed', 0);
+      if (gate.open) onChange?.(target, 'closed', 0);
       gate.open = false;
     }
     if (gate.open && !gate.probing) this.#probeLater(gate);

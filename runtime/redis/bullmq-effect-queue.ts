@@ -10,8 +10,6 @@ interface BullmqEffectQueueOptions {
   /** Redis URL, or the URLs of a Cluster's nodes; see `parseRedisUrls` (connection.ts). */
   readonly urls: string | readonly string[];
   readonly ledger: Pick<EffectLedger, 'claimEffect'>;
-  /** Prefix of all keys. The queue's name follows it as hash tag. */
-  readonly prefix?: string;
   /** Called for faults of the connection and of jobs, from which BullMQ recovers by itself. */
   readonly onFault: (error: unknown) => void;
 }
@@ -179,7 +177,7 @@ export class BullmqEffectQueue implements EffectQueue {
     const local = new LocalSlots(Math.floor(concurrency / 2), run, (job, delayMs) => this.#add(job, delayMs), onFault);
     const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
       connection,
-      prefix: this.#prefix(name),
+      prefix: prefixOf(name),
       concurrency: concurrency - local.slots,
       lockDuration: LOCK_MS,
       stalledInterval: STALLED_EVERY_MS,
@@ -219,7 +217,7 @@ export class BullmqEffectQueue implements EffectQueue {
     if (queue === undefined) {
       queue = new Queue<PointerData, null, 'effect'>(queueName(name), {
         connection: this.#connected(),
-        prefix: this.#prefix(name),
+        prefix: prefixOf(name),
         streams: { events: { maxLen: EVENTS_KEPT } },
       });
       queue.on('error', this.#options.onFault);
@@ -234,10 +232,10 @@ export class BullmqEffectQueue implements EffectQueue {
   }
 
   /** All keys of one queue share a hash tag, because BullMQ's scripts use several of them at once (Redis Cluster). */
-  #prefix(name: string): string {
-    return `${this.#options.prefix ?? 'svc-effects'}:{${queueName(name)}}`;
-  }
 }
+
+/** Prefix of all keys of a queue, with its name as hash tag. */
+const prefixOf = (name: string): string => `svc-effects:{${queueName(name)}}`;
 
 /**
  * Rejects with `unavailable` when BullMQ does not answer in time: it waits for a lost connection without end. The

@@ -54,7 +54,7 @@ async function reach(controllers: readonly string[]): Promise<string> {
 const PROBE_TIMEOUT_MS = 3_000;
 
 /** Null when `host:port` accepts a TCP connection, else the reason. */
-function probe(endpoint: string, timeoutMs: number = PROBE_TIMEOUT_MS): Promise<string | null> {
+function probe(endpoint: string): Promise<string | null> {
   const colon = endpoint.lastIndexOf(':');
   const host = endpoint.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(endpoint.slice(colon + 1));
@@ -65,7 +65,7 @@ function probe(endpoint: string, timeoutMs: number = PROBE_TIMEOUT_MS): Promise<
       socket.destroy();
       resolve(answer);
     };
-    socket.setTimeout(timeoutMs, () => end(`no answer within ${timeoutMs / 1_000} s`));
+    socket.setTimeout(PROBE_TIMEOUT_MS, () => end(`no answer within ${PROBE_TIMEOUT_MS / 1_000} s`));
     socket.once('connect', () => end(null));
     socket.once('error', (error) => end('code' in error ? String(error.code) : error.message));
   });

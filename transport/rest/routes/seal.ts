@@ -187,8 +187,7 @@ export function addSealRoutes(app: RestApp, parts: SealParts, access: SealAccess
   if (access.bearer) invokeRoute(app, parts, access);
   else {
     app.register((scope: RestApp, _options, done) => {
-      const limits: RestLimits = { ...REST_LIMITS, ...access.limits };
-      boundStrangers(scope, { seal: parts, executions: access.tokens, limits });
+      boundStrangers(scope, { seal: parts, executions: access.tokens, limits: REST_LIMITS });
       invokeRoute(scope, parts, access);
       done();
     });
@@ -269,7 +268,7 @@ const tooLarge = (most: number): SvcError =>
 type SealAccess =
   | { readonly bearer: true }
   /** An agent has no bearer token. The capability token of its execution, if sent, names the execution. */
-  | { readonly bearer: false; readonly tokens: ExecutionTokens; readonly limits?: Partial<RestLimits> };
+  | { readonly bearer: false; readonly tokens: ExecutionTokens };
 
 async function sealCaller(request: FastifyRequest, access: SealAccess): Promise<SealCaller | null> {
   if (access.bearer) {
