@@ -151,8 +151,9 @@ export class DirectorySweep {
       );
       const missing = there.filter((_, index) => (records[index] ?? null) === null);
       if (missing.length === 0) continue;
-      const { cursor, tail } = await this.#store.backlog(partition);
-      if (cursor === tail) found.push(...missing);
+      // A message that is postponed waits behind the cursor. It may be the first one of an actor.
+      const { cursor, tail, oldestAt } = await this.#store.backlog(partition);
+      if (cursor === tail && oldestAt === null) found.push(...missing);
     }
     return found;
   }

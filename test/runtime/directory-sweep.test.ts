@@ -15,7 +15,7 @@ const THERE: Partition = 'default:1';
 function setup(entries: number) {
   const addresses = Array.from({ length: entries }, () => addressOf('counter', 'acme', randomUUID()));
   const directory = new Map<Address, Partition>(addresses.map((address) => [address, THERE]));
-  const tails = { cursor: 0, tail: 0 };
+  const tails: { cursor: number; tail: number; oldestAt: number | null } = { cursor: 0, tail: 0, oldestAt: null };
   const calls = { load: 0, backlog: 0 };
   const meanwhile: { beforeUnplace?: (address: Address) => void } = {};
   const store: Pick<ActorStore, 'placed' | 'place' | 'load' | 'backlog' | 'locate' | 'unplace'> = {
@@ -39,7 +39,7 @@ function setup(entries: number) {
     },
     async backlog() {
       calls.backlog += 1;
-      return { ...tails, oldestAt: null };
+      return { ...tails };
     },
   };
   const registry = new Registry([{ ...counter, placed: true }], [{ pool: 'default', partitions: 1 }]);
@@ -63,6 +63,15 @@ test('an entry whose first message arrives while the sweep removes it stays', as
   };
   assert.equal(await sweep(), 0);
   assert.equal(directory.get(addresses[0] ?? assert.fail()), THERE);
+});
+
+test('an entry stays while a message of its partition is postponed: it may be the first one of its actor', async () => {
+  const { addresses, directory, tails, sweep } = setup(1);
+  tails.oldestAt = 1;
+  assert.deepEqual([await sweep(), await sweep()], [0, 0]);
+  assert.equal(directory.get(addresses[0] ?? assert.fail()), THERE);
+  tails.oldestAt = null;
+  assert.deepEqual([await sweep(), await sweep()], [0, 1]);
 });
 
 test('an entry that names another partition by now stays', async () => {
