@@ -52,8 +52,8 @@ export class RedisMailboxes implements Mailboxes {
       keys,
       times,
       routes: this.#routes,
-      appendNamed: async (partition, delivery, bound) => {
-        const [outcome] = await this.#appendNamed(partition, [delivery], bound, 0);
+      appendNamed: async (partition, delivery, bound, ageMs) => {
+        const [outcome] = await this.#appendNamed(partition, [delivery], bound, ageMs);
         if (outcome === undefined) throw new SvcError('internal', 'the store returned no outcome');
         return outcome;
       },

@@ -68,7 +68,13 @@ interface PackWriterParts {
   readonly keys: Keys;
   readonly times: ServerTimes;
   readonly routes: Routes;
-  readonly appendNamed: (partition: Partition, delivery: Delivery, bound: number) => Promise<AppendOutcome>;
+  /** Appends a message by its id. `ageMs` is how long ago it was sent first. */
+  readonly appendNamed: (
+    partition: Partition,
+    delivery: Delivery,
+    bound: number,
+    ageMs: number,
+  ) => Promise<AppendOutcome>;
 }
 
 /**
@@ -76,6 +82,7 @@ interface PackWriterParts {
  * one entry (functions/append_pack.lua). Writer and number identify a pack, so the ids of its messages are not stored.
  * When the outcome of a pack is unknown, the process continues under a new writer name. When a caller repeats a message
  * of that pack, the old writer is closed first: the answer says which of its packs were written, and no other will be.
+ * A message that was appended by its id is repeated by its id, because packs are not compared with the ids that were seen.
  */
 export class PackWriter {
   readonly #parts: PackWriterParts;
@@ -87,6 +94,8 @@ export class PackWriter {
   readonly #doubtful = new Map<string, Doubt>();
   /** Messages that proved to be written after their callers had left, with the time of that finding. */
   readonly #written = new Map<string, number>();
+  /** Messages that were appended by their ids with an unknown outcome, with the time of the last try. */
+  readonly #named = new Map<string, number>();
 
   constructor(parts: PackWriterParts) {
     this.#parts = parts;
@@ -98,6 +107,7 @@ export class PackWriter {
     const caller = Promise.withResolvers<AppendOutcome>();
     const doubt = this.#doubts.get(delivery.id);
     if (this.#written.delete(delivery.id)) return { kind: 'accepted', seq: 0 };
+    if (this.#named.has(delivery.id)) return this.#appendNamed(partition, delivery, bound, ageMs);
     if (doubt !== undefined) this.#askAgain(doubt, delivery, caller);
     else if (ageMs > DOUBT_MS) return { kind: 'late' };
     else {
@@ -172,7 +182,7 @@ export class PackWriter {
   }
 
   #answered(line: Line, pack: Pack, reply: unknown): void {
-    if (this.#doubtful.size + this.#written.size > 0) this.#forgetOld();
+    if (this.#doubtful.size + this.#written.size + this.#named.size > 0) this.#forgetOld();
     const [answer = REFUSED, now, life] = list(reply);
     this.#parts.times.tell(line.log, integer(now));
     line.life = text(life);
@@ -185,7 +195,7 @@ export class PackWriter {
     else if (first === WRITTEN_BEFORE) for (const one of pack.waiting) accept(one, 0, line.log);
     else {
       if (line.writer === pack.writer) renew(line);
-      if (first === REFUSED) this.#appendNamed(pack);
+      if (first === REFUSED) this.#appendEach(pack);
       else this.#close(this.#doubt(line.log, pack));
     }
   }
@@ -209,9 +219,22 @@ export class PackWriter {
    * Handles a pack that was not and will not be written because an actor may be over its bound: each message is
    * appended by itself.
    */
-  #appendNamed(pack: Pack): void {
+  #appendEach(pack: Pack): void {
     for (const { partition, caller, delivery, bound } of pack.waiting) {
-      if (caller !== null) this.#parts.appendNamed(partition, delivery, bound).then(caller.resolve, caller.reject);
+      if (caller !== null) this.#appendNamed(partition, delivery, bound, 0).then(caller.resolve, caller.reject);
+    }
+  }
+
+  /** Appends a message by its id. While the outcome is unknown, its repeats are appended by the id too. */
+  async #appendNamed(partition: Partition, delivery: Delivery, bound: number, ageMs: number): Promise<AppendOutcome> {
+    try {
+      const outcome = await this.#parts.appendNamed(partition, delivery, bound, ageMs);
+      this.#named.delete(delivery.id);
+      return outcome;
+    } catch (thrown) {
+      this.#named.delete(delivery.id);
+      this.#named.set(delivery.id, performance.now());
+      throw thrown;
     }
   }
 
@@ -242,9 +265,11 @@ export class PackWriter {
       if (doubt.askedAt >= before) break;
       this.#settle(doubt);
     }
-    for (const [id, at] of this.#written) {
-      if (at >= before) break;
-      this.#written.delete(id);
+    for (const ids of [this.#written, this.#named]) {
+      for (const [id, at] of ids) {
+        if (at >= before) break;
+        ids.delete(id);
+      }
     }
   }
 

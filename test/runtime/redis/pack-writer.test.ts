@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { AppendOutcome } from '../../../runtime/actor-store.ts';
 import { addressOf, type Partition } from '../../../runtime/address.ts';
 import { SvcError } from '../../../runtime/errors.ts';
 import { Keys, Routes, SLOT_TAGS } from '../../../runtime/redis/keys.ts';
@@ -21,8 +22,12 @@ interface Call {
   fail(): Promise<void>;
 }
 
+type AppendNamed = ConstructorParameters<typeof PackWriter>[0]['appendNamed'];
+
+const notNamed: AppendNamed = async () => assert.fail('nothing is appended by its id');
+
 /** A writer over calls that the test answers. Each pack is sent alone, as in turns of the event loop of its own. */
-function underTest({ hasTags = false } = {}) {
+function underTest({ hasTags = false, appendNamed = notNamed } = {}) {
   const keys = new Keys('svc');
   if (hasTags) keys.useTags();
   const calls: Call[] = [];
@@ -32,7 +37,7 @@ function underTest({ hasTags = false } = {}) {
     keys,
     times: new ServerTimes(async () => 1_000, true),
     routes: new Routes(),
-    appendNamed: async () => assert.fail('nothing is appended by its id'),
+    appendNamed,
     calls: {
       callLate(name, _home, write) {
         const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -56,8 +61,8 @@ function underTest({ hasTags = false } = {}) {
       },
     },
   });
-  const append = (id: string, body = id) =>
-    writer.append(PARTITION, { id, to, body, fresh: true, awaited: true }, BOUND, 0);
+  const append = (id: string, body = id, ageMs = 0) =>
+    writer.append(PARTITION, { id, to, body, fresh: true, awaited: true }, BOUND, ageMs);
   const next = async (): Promise<Call> => {
     await settle();
     await settle();
@@ -128,6 +133,32 @@ test('a writer that one caller closes still answers callers that reopen it later
   assert.deepEqual(await later, { kind: 'accepted', seq: 9 });
   // Its pack had been written after all.
   assert.deepEqual(await append('a'), { kind: 'accepted', seq: 0 });
+  assert.equal(calls.length, 0);
+});
+
+test('a message that was appended by its id while the answer was lost is repeated by its id', async () => {
+  const named: { readonly id: string; readonly ageMs: number; answer(outcome: AppendOutcome | null): void }[] = [];
+  const { append, next, calls } = underTest({
+    appendNamed(_partition, { id }, _bound, ageMs) {
+      const { promise, resolve, reject } = Promise.withResolvers<AppendOutcome>();
+      const answer = (outcome: AppendOutcome | null) =>
+        outcome === null ? reject(new SvcError('unavailable', 'the connection closed')) : resolve(outcome);
+      named.push({ id, ageMs, answer });
+      return promise;
+    },
+  });
+  const first = assert.rejects(append('a'), unavailable);
+  // An actor of the pack may be over its bound, so each of its messages is appended by itself.
+  await (await next()).answer([-1, 1_000, 'life']);
+  named.shift()?.answer(null);
+  await first;
+  const again = assert.rejects(append('a', 'a', 70), unavailable);
+  assert.deepEqual([named[0]?.id, named[0]?.ageMs, calls.length], ['a', 70, 0]);
+  named.shift()?.answer(null);
+  await again;
+  const last = append('a', 'a', 900);
+  named.shift()?.answer({ kind: 'duplicate', reply: null });
+  assert.deepEqual(await last, { kind: 'duplicate', reply: null });
   assert.equal(calls.length, 0);
 });
 
