@@ -240,6 +240,7 @@ export interface Commits {
     asks: readonly { readonly lease: Lease; readonly after: number }[],
     limit: number,
   ): Promise<(readonly MailboxEntry[] | null)[]>;
+  /** Rejects with `internal` and the store's name when the place of a record is damaged: the other records can be read. */
   load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]>;
   /** Returns every actor of the partition that has a record. */
   recorded(partition: Partition): Promise<Address[]>;

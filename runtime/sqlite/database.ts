@@ -11,6 +11,8 @@ const SQLITE_READONLY = 8;
 
 const SQLITE_IOERR = 10;
 
+const SQLITE_CORRUPT = 11;
+
 const SQLITE_FULL = 13;
 
 const SQLITE_CANTOPEN = 14;
@@ -104,8 +106,9 @@ function hasNoRoom(directory: string): boolean {
 
 /**
  * Converts an error of SQLite to the error for callers: `unavailable` for a full disk, a failed read or write and the like (the
- * same call may succeed later), `internal` for a violated constraint or a wrong call. Pass `path` for a file that is being
- * opened: SQLite reports a full disk there as an I/O error.
+ * same call may succeed later), `internal` for a violated constraint or a wrong call, and for a damaged page, which no repeat
+ * repairs and other calls do not need. Pass `path` for a file that is being opened: SQLite reports a full disk there as an I/O
+ * error, and a damaged file cannot be used at all.
  */
 export function storeError(error: unknown, store: OwnStore = 'actors', path?: string): SvcError {
   if (error instanceof SvcError) return error;
@@ -113,6 +116,8 @@ export function storeError(error: unknown, store: OwnStore = 'actors', path?: st
   if (code === undefined || code === SQLITE_CONSTRAINT || code === SQLITE_MISUSE) {
     return new SvcError('internal', undefined, { cause: error });
   }
+  if (code === SQLITE_CORRUPT && path === undefined)
+    return new SvcError('internal', 'a page of the data file is damaged: restore a backup', { store, cause: error });
   const isFull = code === SQLITE_IOERR && path !== undefined && hasNoRoom(dirname(path));
   const said = isFull ? 'database or disk is full' : error instanceof Error ? error.message : 'unknown';
   // A lock is free after a moment. A full disk needs an operator.

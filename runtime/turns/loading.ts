@@ -77,20 +77,38 @@ export async function loadActivations(
   // In parallel: actors that are not in the store are read from the archive, and each of these reads may be slow.
   await Promise.all(
     [...Map.groupBy(missing, ({ partition }) => partition)].map(async ([partition, some]) => {
-      const texts = await store.load(
+      const texts = await textsOf(
+        store,
         partition,
         some.map(({ address }) => address),
       );
       const loads = some.map(async (self, index) => {
         const { address, definition } = self;
-        const activation = activate(parts, self, texts[index] ?? null, isArchived(definition));
-        activations.set(address, await activation.catch(unreadable));
+        const text = texts[index] ?? null;
+        const activation = text instanceof SvcError ? text : activate(parts, self, text, isArchived(definition));
+        activations.set(address, activation instanceof SvcError ? activation : await activation.catch(unreadable));
       });
       await (patience === null ? Promise.all(loads) : patience.for(loads));
     }),
   );
   const late = new Set(missing.map(({ address }) => address).filter((address) => !activations.has(address)));
   return { activations, late };
+}
+
+/** The records of actors. When the store has a damaged one, each is read alone: an error stands for that one. */
+async function textsOf(
+  store: Pick<ActorStore, 'load'>,
+  partition: Partition,
+  addresses: readonly Address[],
+): Promise<(string | SvcError | null)[]> {
+  try {
+    return await store.load(partition, addresses);
+  } catch (thrown) {
+    const error = unreadable(thrown);
+    if (error.store === undefined) throw error;
+    if (addresses.length === 1) return [error];
+    return (await Promise.all(addresses.map((address) => textsOf(store, partition, [address])))).flat();
+  }
 }
 
 type Self = Pick<Activation, 'address' | 'partition' | 'term' | 'definition'>;

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { addressOf } from '../../../runtime/address.ts';
+import { systemClock } from '../../../runtime/clock.ts';
+import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
+import { startRuntime } from '../../../runtime/runtime.ts';
+import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
+import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
+import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
+import { counter } from '../../support/actors.ts';
+
+const PAGE_BYTES = 4_096;
+const [first, damaged, last] = ['first', 'damaged', 'last'].map((id) => addressOf('counter', 'acme', id));
+
+/** A kernel on the files of a directory. */
+async function startOn(directory: string, warnings: string[]) {
+  const [store, documents, blobs] = [
+    new SqliteActorStore({ directory }),
+    new SqliteDocuments({ directory }),
+    new FileBlobs({ directory }),
+  ];
+  await Promise.all([store.open(), documents.open(), blobs.open()]);
+  const effects = new EmbeddedEffectQueue({ ledger: store, clock: systemClock, onFault: () => {} });
+  await effects.open();
+  const runtime = await startRuntime({
+    ...{ store, documents, blobs, effects, definitions: [counter], handlers: [], node: 'node-a' },
+    settings: {
+      partitions: 1,
+      systemPartitions: 1,
+      pollMs: 50,
+      retry: { maxAttempts: 2, initialDelayMs: 5, maxDelayMs: 5 },
+    },
+    warn: (message, error) => void warnings.push(`${message}: ${String(error)}`),
+  });
+  const stop = async (): Promise<void> => {
+    await runtime.stop();
+    await effects.close();
+    for (const one of [store, documents, blobs]) await one.close();
+  };
+  return { client: runtime.client, stop };
+}
+
+/** Overwrites the page of the file that has the text. */
+async function damagePageWith(file: string, text: string): Promise<void> {
+  const at = (await readFile(file)).indexOf(text);
+  assert.ok(at > 0, `${text} is in the file`);
+  const handle = await open(file, 'r+');
+  await handle.write(Buffer.alloc(PAGE_BYTES, 0xee), 0, PAGE_BYTES, Math.floor(at / PAGE_BYTES) * PAGE_BYTES);
+  await handle.close();
+}
+
+test('an actor whose page of the data file is damaged fails alone; the others of its partition go on', async (context) => {
+  const directory = await mkdtemp(join(tmpdir(), 'svc-damaged-'));
+  context.after(() => rm(directory, { recursive: true, force: true }));
+  const warnings: string[] = [];
+  const before = await startOn(directory, warnings);
+  for (const to of [first, damaged, last]) {
+    assert.ok(to !== undefined);
+    await before.client.ask(to, 'Fill', { text: `${to} ${'x'.repeat(3_500)}` });
+  }
+  await before.stop();
+  await damagePageWith(join(directory, 'actors.db'), `"blob":"${damaged} `);
+  const { client, stop } = await startOn(directory, warnings);
+  const get = (to: typeof first) => client.ask(to ?? assert.fail(), 'Get', {}, { timeoutMs: 5_000 });
+  const [bad, ...others] = await Promise.allSettled([get(damaged), get(first), get(last)]);
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    ['fulfilled', 'fulfilled'],
+    warnings.join('\n'),
+  );
+  assert.equal(bad?.status === 'rejected' && bad.reason.code, 'dead_lettered', warnings.join('\n'));
+  await stop();
+});
