@@ -33,7 +33,8 @@ export async function listEntries(
   const what = [store.kind.noun, reader.tenant, ownersFor(reader), filter.scope ?? null, filter.status ?? null];
   const behind = behindOf(readToken(what, filter));
   const status: Condition = filter.status ?? { in: ['deployed', 'paused'] };
-  const size = Math.min(MAX_PAGE, filter.skip + filter.limit);
+  // One more than the page, which says whether another one follows.
+  const size = Math.min(MAX_PAGE, filter.skip + filter.limit + 1);
   // One query, so that an entry that moves between user and tenant during the read is not missed.
   const near = { owner: { in: ownersFor(reader) }, scope: { in: ['user', 'tenant'] }, status };
   const ofTenant = pages(cache, { tenant: reader.tenant, where: near, size, behind });
@@ -55,10 +56,11 @@ export async function listEntries(
     for (const entry of run) {
       // The duplicate of a moving entry directly follows it.
       if (entry.id === last?.id) continue;
+      if (last !== undefined && items.length === filter.limit)
+        return { items, next_page_token: tokenOf(what, [last.name, last.id]) };
       last = entry;
       passed += 1;
       if (passed > filter.skip) items.push(entry);
-      if (items.length === filter.limit) return { items, next_page_token: tokenOf(what, [entry.name, entry.id]) };
     }
   return { items };
 }

@@ -9,7 +9,7 @@ const FIELD = /^[a-z_][a-z0-9_]{0,63}$/;
 
 const COLLECTION = /^[a-z][a-z0-9_]{0,47}$/;
 
-const FIND_LIMIT = 1_000;
+export const FIND_LIMIT = 1_000;
 
 const SKIP_LIMIT = 1_000_000;
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Collection, Find, Position, StoredDocument } from '../documents.ts';
 import { invalidField } from '../errors.ts';
-import { isScalar, positionOf } from './document-query.ts';
+import { FIND_LIMIT, isScalar, positionOf } from './document-query.ts';
 
 /** Size and start of a page: the beginning, behind `skip` entries, or behind the page that returned the token. */
 export interface PageAsked {
@@ -10,7 +10,7 @@ export interface PageAsked {
   readonly pageToken?: string | undefined;
 }
 
-/** Entries of a list, with the token for the next page unless these are known to be the last ones. */
+/** Entries of a list, with the token for the next page when there was an entry behind them. */
 export interface Page<T> {
   readonly items: T[];
   readonly next_page_token?: string;
@@ -32,9 +32,15 @@ export async function pageOf<T extends StoredDocument>(
 ): Promise<Page<T>> {
   const what = [list, of.tenant, of.where ?? {}, of.sort ?? []];
   const after = readToken(what, { skip, pageToken });
-  const items = await collection.find({ ...of, limit, ...(after === undefined ? { skip } : { after }) });
-  const last = items.length < limit ? undefined : items.at(-1);
-  return { items, ...(last === undefined ? {} : { next_page_token: tokenOf(what, positionOf(of, last)) }) };
+  const most = Math.min(limit + 1, FIND_LIMIT);
+  const found = await collection.find({ ...of, limit: most, ...(after === undefined ? { skip } : { after }) });
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  if (last === undefined || found.length < most) return { items };
+  const position = positionOf(of, last);
+  // A page of the largest size has no room for the entry behind it.
+  if (most === limit && (await collection.find({ ...of, limit: 1, after: position })).length === 0) return { items };
+  return { items, next_page_token: tokenOf(what, position) };
 }
 
 /** Converts each entry of a page to its public form. */

@@ -31,12 +31,13 @@ export async function listEntries(
   const { place: start, passed } = placeOf(readToken(what, { skip, pageToken }));
   let place = start;
   const items: ListedEntry[] = [];
+  let last: Position = [];
   const take = (block: Block, before: number): Page<ListedEntry> | null => {
     for (const entry of entriesOf(block)) {
       if (entry.sequence >= before || !fits(entry, filter)) continue;
+      if (items.length === most) return { items, next_page_token: tokenOf(what, last) };
       items.push(entry);
-      const position = [...positionOf(of, block), entry.sequence];
-      if (items.length === most) return { items, next_page_token: tokenOf(what, position) };
+      last = [...positionOf(of, block), entry.sequence];
     }
     return null;
   };
@@ -52,6 +53,7 @@ export async function listEntries(
     }
     if (found.length < AT_ONCE) return { items };
   }
+  if (items.length === most) return { items, next_page_token: tokenOf(what, last) };
   return place === undefined ? { items } : { items, next_page_token: tokenOf(what, [...place, 0]) };
 }
 

@@ -75,8 +75,9 @@ export function createFileSecretStore(parts: {
       const what = ['secrets', identity.tenant, prefix];
       const [after] = readToken(what, page) ?? [];
       const limit = Math.min(page.limit, MOST_SECRETS);
-      const paths = await files.paths(prefix, limit, typeof after === 'string' ? after : '');
-      const last = paths.length < limit ? undefined : paths.at(-1);
+      const behind = await files.paths(prefix, limit + 1, typeof after === 'string' ? after : '');
+      const paths = behind.slice(0, limit);
+      const last = behind.length > limit ? paths.at(-1) : undefined;
       const found = await Promise.all(paths.map((path) => files.get(path)));
       // A secret that was deleted in the meantime has no view.
       const items = found.filter((view) => view !== null);

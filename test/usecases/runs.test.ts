@@ -48,6 +48,18 @@ for (const store of DOCUMENT_STORES)
       }
     }
 
+    test('the last page has no token, a full one neither, whichever conditions an index answers', async () => {
+      const tagged = { parent_id: 'p', workflow_execution_id: 'p' };
+      await fill('full', { executions: [1, 2, 3].map((n) => executionDocument(n, tagged)) });
+      for (const filter of [{}, { kind: 'execution' as const }, { parent: 'p' }]) {
+        const { runs, next } = await api.list('full', filter, { limit: 3 });
+        assert.deepEqual([runs.length, next], [3, undefined], JSON.stringify(filter));
+        const first = await api.list('full', filter, { limit: 2 });
+        const rest = await api.list('full', filter, { limit: 1, next: first.next ?? '' });
+        assert.deepEqual([rest.runs.length, rest.next], [1, undefined], JSON.stringify(filter));
+      }
+    });
+
     test('a list by the beginning of an id keeps to its limit, and its pages hold each once', async () => {
       const id = (n: number) => `abcdef0${n}-0000-4000-8000-000000000000`;
       await fill('ids', {

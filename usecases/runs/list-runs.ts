@@ -77,7 +77,7 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
         (source) => new Source((asked) => find(source.kind, { ...asked, tenant, where: source.where }), after),
       );
       const served = new ServedPools(client);
-      const chunk = isIndexed(filter) ? Math.min(CHUNK, limit) : CHUNK;
+      const chunk = isIndexed(filter) ? Math.min(CHUNK, limit + 1) : CHUNK;
       const runs: Run[] = [];
       let last: Position | undefined;
       for (let examined = 0; runs.length < limit && examined < MOST_EXAMINED; examined += 1) {
@@ -89,7 +89,8 @@ export function createRunsApi({ executions, workflows, client }: RunsParts): Run
         const run = await served.run(document);
         if (matches(run, filter)) runs.push(run);
       }
-      return last === undefined ? { runs } : { runs, next: tokenOf(what, last) };
+      if (last === undefined || !(await isMore(sources, chunk, last))) return { runs };
+      return { runs, next: tokenOf(what, last) };
     },
   };
 }
@@ -189,6 +190,15 @@ async function newest(sources: readonly Source[], chunk: number): Promise<RunDoc
   }
   best?.source.take();
   return best?.document ?? null;
+}
+
+/** Whether a document other than the last one taken, which two sources may have, follows. */
+async function isMore(sources: readonly Source[], chunk: number, last: Position): Promise<boolean> {
+  for (;;) {
+    const document = await newest(sources, chunk);
+    if (document === null) return false;
+    if (document.document.id !== last[1]) return true;
+  }
 }
 
 function isNewer({ document: a }: RunDocument, { document: b }: RunDocument): boolean {

@@ -39,6 +39,7 @@ async function pagesOf(blocks: Collection<Block>, filter: EntryFilter, limit: nu
   for (let pageToken: string | undefined; ; ) {
     const page = await listEntries(blocks, 'acme', filter, { limit, pageToken });
     assert.ok(page.items.length <= limit);
+    assert.ok(page.items.length > 0 || pageToken === undefined, 'a token leads to an empty page');
     all.push(...page.items);
     pageToken = page.next_page_token;
     if (pageToken === undefined) return all;

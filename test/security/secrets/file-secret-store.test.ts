@@ -226,6 +226,7 @@ describe('secrets of tenants in files', () => {
     const pageToken = first.next_page_token;
     const rest = await store.list(operator, '', { limit: 3, pageToken });
     assert.deepEqual([rest.items.map(({ path }) => path), rest.next_page_token], [['c'], undefined]);
+    assert.equal((await store.list(operator, '', { limit: 4 })).next_page_token, undefined);
     await assert.rejects(store.list(operator, 'b', { limit: 3, pageToken }), refused('invalid_argument', /page_token/));
     await assert.rejects(store.list(admin('alpha'), '', { limit: 3, pageToken }), refused('invalid_argument'));
   });
