@@ -12,6 +12,7 @@ import {
 } from '../../usecases/gateway-shell.ts';
 import type { OpenStream, OpenStreams } from '../open-streams.ts';
 import type { RestApp } from '../rest/parts.ts';
+import { refuseEncoded } from '../rest/signed-body.ts';
 import type { InternalServerParts } from './parts.ts';
 
 declare module 'fastify' {
@@ -79,9 +80,10 @@ function wantsShell(request: FastifyRequest): boolean {
 
 /** Accepts requests in the shell form and answers them in that form, including errors. */
 function addShellFormat(app: RestApp): void {
-  app.addContentTypeParser(SHELL_REQUEST, { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) =>
-    readShellRequest(body),
-  );
+  app.addContentTypeParser(SHELL_REQUEST, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    refuseEncoded(request);
+    return readShellRequest(body);
+  });
   app.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode < 400 || typeof payload !== 'string' || !wantsShell(request)) return payload;
     const { error, message } = problemOf(payload);

@@ -9,6 +9,7 @@ import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
 import { callerOf } from '../rest/request-context.ts';
 import { metadataChallenge } from '../rest/routes/jwks.ts';
 import { CALL_ACCESS } from '../rest/routes/tools.ts';
+import { refuseEncoded } from '../rest/signed-body.ts';
 import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
@@ -50,7 +51,10 @@ export function mcpRoute(app: RestApp, parts: RestParts): void {
     scope.addContentTypeParser(
       'application/json',
       { parseAs: 'buffer' },
-      async (_request: FastifyRequest, body: Buffer) => body,
+      async (request: FastifyRequest, body: Buffer) => {
+        refuseEncoded(request);
+        return body;
+      },
     );
     const route = {
       config: CALL_ACCESS,

@@ -71,10 +71,11 @@ function namesOf({ url = '', schema }: FastifyRequest['routeOptions']): Readonly
  */
 export function refuseUnknownQuery(app: FastifyInstance): void {
   const known = new Map<string, ReadonlySet<string> | null>();
-  app.addHook('preValidation', async ({ query, routeOptions }) => {
+  app.addHook('preValidation', async ({ query, routeOptions, url }) => {
     if (typeof query !== 'object' || query === null) return;
     const given = Object.keys(query);
     if (given.length === 0) return;
+    refuseUndecodable(url.slice(url.indexOf('?') + 1));
     const route = `${String(routeOptions.method)} ${routeOptions.url}`;
     const names = known.get(route) ?? namesOf(routeOptions);
     known.set(route, names);
@@ -84,6 +85,16 @@ export function refuseUnknownQuery(app: FastifyInstance): void {
     const message = `unknown query parameter; expected ${knownNames([...names])}`;
     throw new SvcError('invalid_argument', `${path}: ${message}`, { details: [{ path, message }] });
   });
+}
+
+/** The framework leaves a percent-encoding that it cannot decode as it is, so that a filter would compare with other text. */
+function refuseUndecodable(query: string): void {
+  if (!query.includes('%')) return;
+  try {
+    decodeURIComponent(query);
+  } catch (cause) {
+    throw new SvcError('invalid_argument', 'querystring: expected percent-encodings of valid UTF-8', { cause });
+  }
 }
 
 function knownNames(names: readonly string[]): string {

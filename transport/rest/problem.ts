@@ -67,7 +67,10 @@ export function retryAfterSeconds(error: SvcError): number | undefined {
 /** Codes of the errors that Fastify throws before a handler runs. */
 const CODES: Readonly<Record<string, [ErrorCode, string?]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'unsupported_media_type',
+    'content-type: expected one that the API description lists for this route, such as application/json',
+  ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_argument', 'Content-Length does not fit the body'],
   FST_ERR_BAD_URL: ['invalid_argument', 'the path holds a percent-encoding that is not valid UTF-8'],
   FST_ERR_MAX_PARAM_LENGTH: ['invalid_argument', 'a part of the path is too long'],

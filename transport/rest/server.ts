@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { fastifySSE } from '@fastify/sse';
 import { type FastifyInstance, type FastifyReply, fastify, LogController } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
-import { SvcError } from '../../runtime/errors.ts';
 import { ConnectionGate, mostConnections } from '../connection-gate.ts';
 import type { HttpMeter } from '../http-meter.ts';
 import { mcpRoute } from '../mcp/route.ts';
@@ -12,12 +10,13 @@ import { type ServerTls, speakTls } from '../tls.ts';
 import { ApiDescription } from './api-description.ts';
 import { auditRoutes } from './audit.ts';
 import { docsPage } from './docs-page.ts';
+import { answerParserErrors, refuseWrongHttp } from './http-refusals.ts';
 import { checkInput, refuseUnknownQuery } from './input-check.ts';
 import { KnownPaths } from './known-paths.ts';
 import { REST_LIMITS, type RestLimits } from './limits.ts';
 import type { RestApp, RestParts, RestServerParts } from './parts.ts';
-import { cutPipelines, readInTurns } from './pipelines.ts';
-import { answerError, fromFramework, problemBody } from './problem.ts';
+import { cutPipelines, readInTurns, WaitingAnswers } from './pipelines.ts';
+import { answerError, fromFramework } from './problem.ts';
 import { refuseChanges } from './read-only.ts';
 import { type Admit, addRequestContext, admitStarts } from './request-context.ts';
 import { addRoutes } from './routes/index.ts';
@@ -85,7 +84,8 @@ interface AppParts extends Pick<RestParts, 'authenticator' | 'logger' | 'limits'
  */
 export function openApp(parts: AppParts): RestApp {
   const { limits, streams } = parts;
-  const app: RestApp = openFastify(parts);
+  const waiting = new WaitingAnswers();
+  const app: RestApp = openFastify(parts, waiting);
   app.setValidatorCompiler(checkInput);
   app.setSerializerCompiler(serializerCompiler);
   const paths = new KnownPaths();
@@ -102,11 +102,11 @@ export function openApp(parts: AppParts): RestApp {
   allowOrigins(app, origins);
   if (parts.readOnly === true) refuseChanges(app);
   const admit = parts.admit === undefined ? {} : { admit: parts.admit };
-  refuseOtherHosts(app);
+  refuseWrongHttp(app);
   cutUnread(app, limits.unreadTimeoutMs);
   addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
   parseJsonBodies(app, limits.jsonDepth);
-  cutPipelines(app.server, limits.pipelinedRequests);
+  cutPipelines(app.server, waiting, limits.pipelinedRequests);
   if (parts.tls !== undefined) speakTls(app.server, parts.tls);
   readInTurns(app.server);
   const gate = new ConnectionGate(mostConnections(limits), parts.proxies, parts.isOfAgents);
@@ -127,7 +127,7 @@ function headAsGet(request: IncomingMessage): void {
   if (request.method === 'HEAD') request.method = 'GET';
 }
 
-function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
+function openFastify({ logger, limits, rewriteUrl }: AppParts, waiting: WaitingAnswers): RestApp {
   return fastify({
     loggerInstance: logger,
     exposeHeadRoutes: false,
@@ -147,14 +147,14 @@ function openFastify({ logger, limits, rewriteUrl }: AppParts): RestApp {
       maxHeaderSize: limits.headerBytes,
       // Node.js checks for late requests only at this interval, by default every 30 s.
       connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / 4),
-      // `refuseOtherHosts` does it: the answer of Node.js has no body.
+      // `refuseWrongHttp` does it: the answer of Node.js has no body.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: limits.pathPartLength },
     frameworkErrors: (error, request, reply) => {
       answerError(error, request, reply);
     },
-    clientErrorHandler: answerSocketError,
+    clientErrorHandler: answerParserErrors(waiting),
   });
 }
 
@@ -168,20 +168,6 @@ function cutLateConnections(app: RestApp, graceMs: number): void {
   app.server.once('close', () => {
     clearTimeout(late);
     clearInterval(idle);
-  });
-}
-
-/**
- * Refuses a request with two Host headers, since a proxy in front may have routed by the other one, and one of HTTP/1.1 without any
- * (RFC 9112, 3.2).
- */
-function refuseOtherHosts(app: FastifyInstance): void {
-  app.addHook('onRequest', async ({ raw: { rawHeaders, httpVersion } }, reply) => {
-    const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name));
-    if (hosts.length === 1 || (hosts.length === 0 && httpVersion === '1.0')) return;
-    // The connection is closed: a proxy may have mixed up its following requests as well.
-    reply.header('connection', 'close');
-    throw new SvcError('invalid_argument', 'host: expected one header');
   });
 }
 
@@ -251,38 +237,6 @@ function answerPreflight(reply: FastifyReply): FastifyReply {
       'access-control-max-age': String(MAX_AGE_S),
     })
     .send();
-}
-
-interface ParserError extends Error {
-  readonly code?: string;
-}
-
-function fromParser(code: string | undefined): [reason: string, error: SvcError] {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return ['Request Header Fields Too Large', new SvcError('headers_too_large')];
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return ['Request Timeout', new SvcError('request_timed_out')];
-    default:
-      return ['Bad Request', new SvcError('invalid_argument', 'the request is not valid HTTP')];
-  }
-}
-
-/** Answers connections that never became a request: invalid HTTP, too large headers, a client that sends too slowly. */
-function answerSocketError(error: ParserError, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [reason, problem] = fromParser(error.code);
-  const body = JSON.stringify(problemBody(problem, 'coded'));
-  const head = [
-    `HTTP/1.1 ${problem.row.http} ${reason}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon());
 }
 
 /** Routes that carry a payload: starts, manifests, tool calls, files (K7). Paths are route templates. */

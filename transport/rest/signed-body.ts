@@ -108,15 +108,20 @@ export function acceptYamlBodies(app: FastifyInstance): void {
   });
 }
 
+const refused = (field: string, text: string): SvcError =>
+  new SvcError('unsupported_media_type', `${field}: ${text}`, { field });
+
+/** Refuses a body that its headers call compressed: it would be read as if it were not. */
+export function refuseCompressed({ headers: { 'content-encoding': encoding } }: FastifyRequest): void {
+  if (encoding !== undefined && !/^identity$/i.test(encoding))
+    throw refused('content-encoding', 'expected identity, or no such header: send the body as it is');
+}
+
+/** Refuses a text that is compressed or in another charset than UTF-8. */
 export function refuseEncoded(request: FastifyRequest): void {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
-    throw new SvcError('unsupported_media_type', 'send the body without Content-Encoding');
-  }
+  refuseCompressed(request);
   const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw new SvcError('unsupported_media_type', 'send the body as UTF-8');
-  }
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) throw refused('content-type', 'expected the charset UTF-8');
 }
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);

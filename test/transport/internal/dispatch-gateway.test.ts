@@ -169,6 +169,8 @@ describe('the dispatch gateway over REST', () => {
     const second = await post(`${server.url}/v1/dispatch-gateway`, GENERATE, { accept: 'text/x-shellscript' });
     assert.equal(second.status, 503);
     assert.match(second.text, /^svc_type='error'\nsvc_error='lease_lost'\nsvc_message='moved'\nsvc_retry_secs='1'/);
+    const packed = await post(`${server.url}/v1/dispatch-gateway`, 'x', { ...shell, 'content-encoding': 'gzip' });
+    assert.deepEqual([packed.status, packed.text.includes('content-encoding: expected identity')], [415, true]);
     const third = await post(`${server.base}/x/wrong/v1/dispatch-gateway`, 'x', shell);
     assert.equal(third.status, 401);
     assert.match(third.text, /^svc_type='error'\nsvc_error='unauthenticated'/);

@@ -135,6 +135,9 @@ describe('a client written by hand, against /mcp', () => {
     }
     const text = await post(at.url, 'hello', { headers: { 'content-type': 'text/plain' } });
     assert.equal(text.status, 415);
+    const packed = await post(at.url, rpc('ping'), { headers: { 'content-encoding': 'gzip' } });
+    assert.deepEqual([packed.status, packed.body.error], [415, 'unsupported_media_type']);
+    assert.match(packed.body.message, /^content-encoding: expected identity/);
     const deep = `${'['.repeat(200)}${']'.repeat(200)}`;
     for (const [body, code] of [
       ['', -32_700],

@@ -141,20 +141,30 @@ describe('bad bodies', () => {
     assert.equal((await at.call('POST', '/v1/executions', { body, headers: json })).status, 200);
   });
 
-  for (const headers of [
-    { 'content-type': 'text/plain' },
-    { 'content-type': 'application/yaml' },
-    { 'content-type': 'application/json; charset=latin1' },
-    { 'content-type': 'nonsense' },
-    { 'content-type': 'application/json', 'content-encoding': 'gzip' },
-  ]) {
-    it(`${JSON.stringify(headers)} is 415`, async () => {
+  const encoded = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+  for (const [headers, named] of [
+    [{ 'content-type': 'text/plain' }, /^Content-Type: send application\/json/],
+    [{ 'content-type': 'application/yaml' }, /^content-type: expected one that the API description lists/],
+    [{ 'content-type': 'application/json; charset=latin1' }, /^content-type: expected the charset UTF-8/],
+    [{ 'content-type': 'nonsense' }, /^content-type: expected/],
+    [encoded, /^content-encoding: expected identity, or no such header/],
+  ] as const) {
+    it(`${JSON.stringify(headers)} is 415 and the error names the header`, async () => {
       await using at = await restServer();
       const refused = await at.call('POST', '/v1/executions', { body: valid, headers });
       assert.equal(refused.status, 415);
       assert.equal(refused.body.error, 'unsupported_media_type');
+      assert.match(refused.body.message, named);
     });
   }
+
+  it('Content-Encoding: identity is no encoding, in any case', async () => {
+    await using at = await restServer();
+    for (const encoding of ['identity', 'Identity']) {
+      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+      assert.equal((await at.call('POST', '/v1/executions', { body: valid, headers })).status, 404);
+    }
+  });
 
   it('a body of another length than announced never becomes a call', async () => {
     await using at = await restServer();
@@ -185,6 +195,15 @@ describe('bad requests', () => {
       const wrong = await at.call(method, path, { headers: { 'content-type': 'text/plain' } });
       assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, allow], `${method} ${path}`);
       assert.equal(wrong.body.error, 'method_not_allowed');
+    }
+  });
+
+  it('a query that is no valid percent-encoding is 400, and no filter compares with what is left of it', async () => {
+    await using at = await restServer();
+    for (const query of ['page_token=%ff', 'page_token=%', 'page_token=a&limit=%E0%80%AF']) {
+      const refused = await at.call('GET', `/v1/agents?${query}`);
+      assert.equal(refused.status, 400, query);
+      assert.equal(refused.body.error, 'querystring: expected percent-encodings of valid UTF-8');
     }
   });
 

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { SvcError } from '../../../runtime/errors.ts';
 import { CallerHeaders } from '../../../usecases/operations/schemas/fields.ts';
 import {
   DeleteQuery,
@@ -15,6 +14,7 @@ import type { VolumeApi, VolumeFiles } from '../../../usecases/ports/volumes.ts'
 import type { RestApp, RestParts } from '../parts.ts';
 import { callerOf } from '../request-context.ts';
 import { problemSchemas } from '../schemas/problems.ts';
+import { refuseCompressed } from '../signed-body.ts';
 
 interface VolumeRouteParts extends RestParts {
   readonly volumes: VolumeApi & { readonly files: VolumeFiles };
@@ -99,10 +99,7 @@ function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
     scope.put('/v1/volumes/:id/files/content', { config: CHANGES, schema: uploadFileSchema }, async (request) => {
-      const encoding = request.headers['content-encoding'];
-      if (encoding !== undefined && encoding !== 'identity') {
-        throw new SvcError('unsupported_media_type', 'send files without Content-Encoding');
-      }
+      refuseCompressed(request);
       const id = request.params.id.toLowerCase();
       // A refused upload keeps the connection open, so that the client can read the error.
       const { body } = request;
