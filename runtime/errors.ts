@@ -107,12 +107,7 @@ export const ERRORS = {
     'INVALID_ARGUMENT',
     'This route does not support the content type. Send one that the API description lists.',
   ),
-  expectation_failed: row(
-    'terminal',
-    417,
-    'INVALID_ARGUMENT',
-    'This server meets no expectation but 100-continue. Send the request without the Expect header.',
-  ),
+  expectation_failed: row('terminal', 417, 'INVALID_ARGUMENT', 'This Expect header is unknown. Send none.'),
   headers_too_large: row(
     'terminal',
     431,
