@@ -1,7 +1,6 @@
 /**
  * The one table of error codes (L5). Every error that leaves the process is a row here. REST and gRPC statuses,
  * docs/reference/errors.md and the tests are derived from it. A retired code is never used again.
- *
  * Texts say what is wrong and what to do. `kind` says what happens next: `terminal`: the caller must change something;
  * `retry`: the same call may succeed later; `cancelled`: a caller cancelled the work; `bug`: a fault of this program.
  */
