@@ -14,6 +14,7 @@ import {
   INTERNAL_ERROR,
   INVALID_PARAMS,
   INVALID_REQUEST,
+  notRpc,
   type OnBug,
   PARSE_ERROR,
   RpcError,
@@ -120,6 +121,8 @@ async function messageOf(body: unknown, maxDepth: number): Promise<Read> {
     const message = await parseJsonBytes(body, { field: 'body', what: 'the body', maxDepth });
     // MCP has removed batches: one message is one request, with its own limits.
     if (Array.isArray(message)) return { error: 'Invalid Request: batches are not served', code: INVALID_REQUEST };
+    const problem = notRpc(message);
+    if (problem !== null) return { error: `Parse error: no JSON-RPC message: ${problem}`, code: PARSE_ERROR };
     return { message };
   } catch (error) {
     const isTheirs = error instanceof SvcError && TEXT_PROBLEMS.includes(error.code);

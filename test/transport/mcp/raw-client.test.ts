@@ -150,6 +150,21 @@ describe('a client written by hand, against /mcp', () => {
       const answer = await post(at.url, body);
       assert.deepEqual([answer.status, answer.body.error.code, answer.body.id], [400, code, null]);
     }
+    for (const [message, expected] of [
+      ['text', /: expected an object$/],
+      [{}, /: jsonrpc: expected "2\.0"$/],
+      [{ jsonrpc: '2.0', id: 1 }, /: method: required$/],
+      [{ ...rpc('ping'), method: 5 }, /: method: expected text$/],
+      ...[null, true, 1.5, {}, 2 ** 60].map((id) => [
+        rpc('ping', undefined, id),
+        /: id: expected text or a whole number$/,
+      ]),
+      [{ ...rpc('ping'), params: [] }, /: params: expected an object$/],
+    ] as [unknown, RegExp][]) {
+      const answer = await post(at.url, JSON.stringify(message));
+      assert.deepEqual([answer.status, answer.body.error.code], [400, -32_700], JSON.stringify(message));
+      assert.match(answer.body.error.message, expected);
+    }
     const large = await post(at.url, callOf('wild.echo', { text: 'x'.repeat(5 * 1024 * 1024) }));
     assert.equal(large.status, 413);
   });
