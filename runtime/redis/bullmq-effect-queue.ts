@@ -1,5 +1,6 @@
-import { DelayedError, type Job, Queue, Worker } from 'bullmq';
+import { type Job, Queue, Worker } from 'bullmq';
 import type { ClaimOutcome, EffectLedger } from '../actor-store.ts';
+import { longTimer } from '../clock.ts';
 import type { EffectJob, EffectQueue, EffectSlot, JobOutcome, RunJob } from '../effect-queue.ts';
 import { fairnessPart, flowOf } from '../effects/effect-envelope.ts';
 import { FairOrder, LocalSlots } from '../effects/local-slots.ts';
@@ -41,6 +42,8 @@ const STALLED_EVERY_MS = 2_000;
 const ASK_AGAIN_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 const CLOSE_WITHIN_MS = 3_000;
+/** Most jobs of a process that wait for their time. The sweep finds those above this number when they are due. */
+const MOST_WAITING = 10_000;
 /** Entries kept in a queue's event stream, which is not used here. BullMQ's default is 10,000. */
 const EVENTS_KEPT = 100;
 
@@ -50,6 +53,9 @@ const EVENTS_KEPT = 100;
  * Tenants are served in turn, and within a tenant its flows (`FairOrder`). A job that this process may run and has a
  * free slot for does not go through Redis (`LocalSlots`). The effect's record decides, never the job: when a job is
  * lost or fails, the sweep of the partition's holder enqueues the effect again.
+ *
+ * Jobs that must wait do so in the memory of a process. BullMQ would keep them in Redis with a time of the machine that delays
+ * them, and release them by the time of any other: a node whose clock is a day ahead would delay a retry of a second by a day.
  */
 export class BullmqEffectQueue implements EffectQueue {
   readonly #options: BullmqEffectQueueOptions;
@@ -58,6 +64,11 @@ export class BullmqEffectQueue implements EffectQueue {
   readonly #orders = new Map<string, FairOrder>();
   /** Slots of this process for its own effects, by queue. */
   readonly #localSlots = new Map<string, LocalSlots>();
+  /** Jobs that wait for their time, by effect. */
+  readonly #waiting = new Map<string, { readonly dueAt: number; readonly cancel: () => void }>();
+  /** Jobs to be queued again when BullMQ has removed what it has of them. */
+  readonly #later = new WeakMap<PointerJob, { readonly job: EffectJob; readonly delayMs: number }>();
+  readonly #adding = new Set<Promise<void>>();
   #client: Connection | null = null;
 
   constructor(options: BullmqEffectQueueOptions) {
@@ -76,14 +87,37 @@ export class BullmqEffectQueue implements EffectQueue {
 
   async enqueue(job: EffectJob, delayMs = 0, token?: string): Promise<void> {
     if (delayMs <= 0 && token === undefined && this.#localSlots.get(job.queue)?.take(job) === true) return;
-    await this.#add(job, delayMs, token);
+    await this.#addAfter(job, delayMs, token);
   }
 
   reserve(queue: string, effect: Pick<EffectJob, 'address' | 'fairnessKey'>): EffectSlot | null {
     return this.#localSlots.get(queue)?.reserve(effect) ?? null;
   }
 
-  async #add(job: EffectJob, delayMs: number, token?: string): Promise<void> {
+  /** Adds a job now, or when its time has come. */
+  async #addAfter(job: EffectJob, delayMs: number, token?: string): Promise<void> {
+    if (delayMs <= 0) return this.#add(job, token);
+    const dueAt = performance.now() + delayMs;
+    const known = this.#waiting.get(job.id);
+    if (known === undefined && this.#waiting.size >= MOST_WAITING) return;
+    if (known !== undefined && known.dueAt <= dueAt && token === undefined) return;
+    known?.cancel();
+    const add = (): void => {
+      this.#waiting.delete(job.id);
+      this.#addBeside(job, 0, token);
+    };
+    this.#waiting.set(job.id, { dueAt, cancel: longTimer(delayMs, add, false) });
+  }
+
+  /** The same in the background: when it fails, the sweep enqueues the effect. */
+  #addBeside(job: EffectJob, delayMs: number, token?: string): void {
+    const adding = this.#addAfter(job, delayMs, token)
+      .catch(this.#options.onFault)
+      .finally(() => this.#adding.delete(adding));
+    this.#adding.add(adding);
+  }
+
+  async #add(job: EffectJob, token?: string): Promise<void> {
     const queue = this.#queue(job.queue);
     const { id, partition, address, fairnessKey } = job;
     const data: PointerData = { id, partition, address, ...fairnessPart(fairnessKey) };
@@ -91,7 +125,6 @@ export class BullmqEffectQueue implements EffectQueue {
       jobId: token === undefined ? job.id : await this.#idBeside(queue, job.id, token),
       removeOnComplete: true,
       removeOnFail: true,
-      delay: Math.max(0, Math.ceil(delayMs)),
       priority: this.#order(job.queue).next(flowOf(job)),
     };
     await answered(queue.add('effect', data, options));
@@ -154,11 +187,15 @@ export class BullmqEffectQueue implements EffectQueue {
       connection.disconnect();
       worker.disconnect().catch(this.#options.onFault);
     }
+    // Each of them ends within its own time limit.
+    while (this.#adding.size > 0) await Promise.all(this.#adding);
     connection.disconnect();
     this.#workers.delete(worker);
   }
 
   #drop(): void {
+    for (const { cancel } of this.#waiting.values()) cancel();
+    this.#waiting.clear();
     this.#queues.clear();
     this.#client?.disconnect();
     this.#client = null;
@@ -174,8 +211,13 @@ export class BullmqEffectQueue implements EffectQueue {
       running.add(outcome);
       return outcome;
     };
-    const local = new LocalSlots(Math.floor(concurrency / 2), run, (job, delayMs) => this.#add(job, delayMs), onFault);
-    const worker = new EffectWorker(queueName(name), (job, token) => this.#process(name, job, token, tracked), {
+    const local = new LocalSlots(
+      Math.floor(concurrency / 2),
+      run,
+      (job, delayMs) => this.#addAfter(job, delayMs),
+      onFault,
+    );
+    const worker = new EffectWorker(queueName(name), (job) => this.#process(name, job, tracked), {
       connection,
       prefix: prefixOf(name),
       concurrency: concurrency - local.slots,
@@ -189,18 +231,25 @@ export class BullmqEffectQueue implements EffectQueue {
     });
     worker.on('error', onFault);
     worker.on('drained', () => this.#order(name).empty());
+    worker.on('completed', (job) => this.#ended(job));
     worker.on('failed', (_job, error) => onFault(error));
     this.#workers.set(worker, { running, connection });
     this.#localSlots.set(name, local);
     return worker;
   }
 
-  async #process(queue: string, job: PointerJob, token: string | undefined, run: RunJob): Promise<null> {
+  async #process(queue: string, job: PointerJob, run: RunJob): Promise<null> {
     this.#order(queue).taken(job.priority);
-    const outcome = await run({ ...job.data, queue });
-    if (outcome.kind === 'done') return null;
-    await job.moveToDelayed(Date.now() + Math.max(0, Math.ceil(outcome.delayMs)), token);
-    throw new DelayedError();
+    const pointer = { ...job.data, queue };
+    const outcome = await run(pointer);
+    // While BullMQ has the job, another one of its id would not be added.
+    if (outcome.kind === 'later') this.#later.set(job, { job: pointer, delayMs: outcome.delayMs });
+    return null;
+  }
+
+  #ended(job: PointerJob): void {
+    const later = this.#later.get(job);
+    if (later !== undefined) this.#addBeside(later.job, later.delayMs);
   }
 
   #order(name: string): FairOrder {

@@ -2,10 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
+import { SvcError } from '../../runtime/errors.ts';
 import { BullmqEffectQueue } from '../../runtime/redis/bullmq-effect-queue.ts';
+import { RedisActorStore } from '../../runtime/redis/redis-actor-store.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
-import { aborted, effect, openEffect, QUEUE, resultOf, runnerOptions, until } from '../support/open-effect.ts';
+import {
+  aborted,
+  effect,
+  openEffect,
+  PARTITION,
+  QUEUE,
+  resultOf,
+  runnerOptions,
+  until,
+} from '../support/open-effect.ts';
 import { redisMissing, startRedis } from '../support/redis.ts';
+import { StoreEffectLedger } from '../support/store-effect-ledger.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { effectQueueContract } from './effect-queue.ts';
 import { bullmqAdapter, connect } from './effect-queue-bullmq.ts';
 
@@ -120,3 +133,45 @@ test('an effect that runs on its own node writes no job; one above the free plac
   await queue.close();
   await server.stop();
 });
+
+for (const concurrency of [1, 4])
+  test(`a retry waits for its backoff although the clock is a day ahead when it fails and is set back (${concurrency === 1 ? 'from the queue' : 'without a job'})`, {
+    skip: missing ?? false,
+    timeout: 300_000,
+  }, async (context) => {
+    const server = await startRedis();
+    const store = new RedisActorStore({ urls: server.url });
+    await store.open();
+    const ledger = await StoreEffectLedger.over(store, PARTITION);
+    const queue = await connect(ledger, server.url);
+    const { now } = Date;
+    let aheadMs = 0;
+    context.mock.method(Date, 'now', () => now() + aheadMs);
+    const times: number[] = [];
+    const flaky = effect('test.flaky', async () => {
+      times.push(performance.now());
+      if (times.length > 1) return 'ok';
+      aheadMs = 86_400_000;
+      throw new SvcError('unavailable', 'the provider is down', { retryAfterMs: BACKOFF_MS });
+    });
+    const runner = new EffectRunner(runnerOptions({ store: ledger, queue, handlers: [flaky], concurrency }));
+    await runner.start();
+    const retry = { maxAttempts: 2, initialDelayMs: BACKOFF_MS, maxDelayMs: BACKOFF_MS };
+    const job = await openEffect(ledger, { kind: 'test.flaky', retry });
+    await queue.enqueue(job);
+    const probe = new Redis(server.url);
+    await until(() => runner.counts.retried === 1, 'the first attempt to end');
+    await waitUntil('BullMQ to have noted it', async () => (await probe.keys('svc-effects:*:active')).length === 0);
+    aheadMs = 0;
+    await until(() => resultOf(ledger, job.id), 'the second attempt');
+    const waited = Number(times[1]) - Number(times[0]);
+    assert.ok(waited >= BACKOFF_MS, `it waited ${waited} ms`);
+    probe.disconnect();
+    await runner.stop();
+    await queue.close();
+    await ledger.close();
+    await store.close();
+    await server.stop();
+  });
+
+const BACKOFF_MS = 1_000;
