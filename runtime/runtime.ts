@@ -74,6 +74,8 @@ export interface RetentionSettings extends Pick<RetentionParts, 'policy' | 'inte
   /** Returns the ended actors that a running one still needs, beside those that belong to it. Default: none. */
   readonly neededOf?: RetentionParts['neededOf'];
   readonly onSwept?: RetentionParts['onSwept'];
+  /** Default: the time of the store. */
+  readonly now?: RetentionParts['now'];
   /** Removes everything else that refers to removed actors of a tenant. */
   readonly forget?: (tenant: string, addresses: readonly Address[]) => Promise<void>;
 }
@@ -188,8 +190,9 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const changes = await ChangeLog.open({ documents, clock, random, warn });
   const keyRuns = await KeyRuns.open({ documents, clock });
   const keys = settings.ledger ? keyRuns : null;
+  const now = parts.retention?.now ?? (() => store.now());
   const removals = await Removals.open({
-    ...{ ...kernel, store, documents, views, changes, guardedMs, forget },
+    ...{ ...kernel, store, documents, views, changes, guardedMs, forget, now },
     keys: keyRuns,
   });
   const kept = await KeptFrom.open(documents);
@@ -203,7 +206,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     serverOf: (partition) => ownership.get(partition),
   });
   const retention = await Retention.open({
-    ...{ ...kernel, store, documents, removals, warn },
+    ...{ ...kernel, store, documents, removals, warn, now },
     policy: parts.retention?.policy ?? retentionPolicy({}),
     intervalMs: parts.retention?.intervalMs ?? 0,
     isMine: sweeps,

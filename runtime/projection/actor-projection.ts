@@ -325,6 +325,14 @@ export class ActorProjection {
     }
   }
 
+  /**
+   * The time from which retention counts: that of the store, so that a node whose clock is behind does not make its runs older.
+   */
+  #endedAt(partition: Partition): number {
+    const now = this.#parts.clock.now();
+    return Math.max(now, this.#parts.serverOf(partition)?.clock.now() ?? now);
+  }
+
   /** Makes an actor's view. An actor whose view is broken is skipped, so that it does not stop the others. */
   #lookAt(
     definition: ActorDefinition,
@@ -339,7 +347,7 @@ export class ActorProjection {
       const place = definition.view?.isLocated === true ? { node: this.#parts.node, pool: poolOf(partition) } : {};
       const document = view === null ? null : { ...view, ...place, version: revision };
       const ended = definition.done?.(state) === true && stuck === null;
-      const retained = retainedOf(definition, state, { tenant, id }, this.#parts.clock.now(), view);
+      const retained = retainedOf(definition, state, { tenant, id }, this.#endedAt(partition), view);
       return { document, ended, revision, lastEvent, ...retained, bytes: size };
     } catch (thrown) {
       this.#parts.warn(`the view of ${address} failed: it is neither listed nor archived`, toSvcError(thrown));

@@ -47,6 +47,8 @@ interface RemovalsParts {
   /** Finds the deliveries of an actor in the ledger. */
   readonly keys: Pick<KeyRuns, 'find'>;
   readonly clock: Pick<Clock, 'now'>;
+  /** The time by which `guardedMs` is counted, Unix ms: that of the store. */
+  readonly now: () => Promise<number>;
   readonly views: Views;
   readonly changes: Pick<ChangeLog, 'append'>;
   /**
@@ -161,7 +163,7 @@ export class Removals {
     let finished = 0;
     for (let at = 0; at < begun.length; at += STEP) {
       const some = begun.slice(at, at + STEP);
-      const [guarded, over] = this.#requested(some);
+      const [guarded, over] = this.#requested(some, await this.#parts.now());
       const old = some.filter(({ by }) => by === 'retention');
       const begin = (one: Removal): Promise<unknown> => this.#begin(addressOf(one), one);
       const begins = guarded.map((one) => unlessFailed(failures, () => begin(one)));
@@ -200,8 +202,7 @@ export class Removals {
   }
 
   /** Removals that callers requested: those still protected against late writes, and those whose protection is over. */
-  #requested(removals: readonly Removal[]): readonly [Removal[], Removal[]] {
-    const now = this.#parts.clock.now();
+  #requested(removals: readonly Removal[], now: number): readonly [Removal[], Removal[]] {
     const [guarded, over]: [Removal[], Removal[]] = [[], []];
     for (const one of removals) {
       if (one.by !== 'request') continue;
@@ -218,7 +219,7 @@ export class Removals {
     if (removal.by === 'retention') return (await this.#finishOld(tenant, [removal])) > 0;
     if ((await storedOf(this.#parts, [address])).size > 0) return false;
     await this.#removeAll(tenant, [address]);
-    const gone_at = this.#parts.clock.now();
+    const gone_at = await this.#parts.now();
     await this.#removals.replace({ ...removal, version: removal.version + 1, gone_at }, removal.version);
     return false;
   }

@@ -25,7 +25,12 @@ export interface RetentionParts {
   readonly removals: Removals;
   /** Notes since when the ledger of a tenant is kept. */
   readonly kept: Pick<KeptFrom, 'note'>;
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'after'>;
+  /**
+   * The time by which ages are counted, Unix ms: that of the store, so that a node whose clock is wrong or is set removes nothing
+   * early.
+   */
+  readonly now: () => Promise<number>;
   readonly policy: RetentionPolicy;
   readonly intervalMs: number;
   /** Whether this node runs the sweep now. One node of a fleet does. */
@@ -169,9 +174,9 @@ export class Retention {
   }
 
   async #described(actor: ArchivedActor): Promise<Partial<ArchivedActor>> {
-    const { registry, payloads, clock } = this.#parts;
+    const { registry, payloads } = this.#parts;
     const { tenant, id } = parseAddress(actor.id);
-    const now = clock.now();
+    const now = await this.#parts.now();
     const unknown = { retained_as: 'runs', ended_at: now, bytes: actor.record.length, parent: null, view_id: id };
     const definition = registry.definitionOf(addressOf(actor));
     if (definition === undefined) return unknown;
@@ -195,7 +200,7 @@ export class Retention {
     const rule = this.#parts.policy.ruleOf(tenant, thing);
     if (rule.retentionMs === null && rule.retentionBytes === null) return 0;
     let excess = await this.#excess(rule, { tenant, where: { retained_as: thing } }, this.#actors);
-    const before = this.#before(rule);
+    const before = await this.#before(rule);
     let removed = 0;
     for (let kept = 0; removed < MOST_REMOVED && !this.#stopped; ) {
       const where = { retained_as: thing };
@@ -274,7 +279,7 @@ export class Retention {
     const rule = this.#parts.policy.ruleOf(tenant, thing);
     if (rule.retentionMs === null && rule.retentionBytes === null) return 0;
     let excess = await this.#excess(rule, { tenant }, all);
-    const before = this.#before(rule);
+    const before = await this.#before(rule);
     let removed = 0;
     while (removed < MOST_REMOVED && !this.#stopped) {
       const page = await all.find({ tenant, sort: [[field, 'asc']], limit: SEGMENTS });
@@ -293,8 +298,8 @@ export class Retention {
     return removed;
   }
 
-  #before({ retentionMs }: RetentionRule): number {
-    return retentionMs === null ? Number.NEGATIVE_INFINITY : this.#parts.clock.now() - retentionMs;
+  async #before({ retentionMs }: RetentionRule): Promise<number> {
+    return retentionMs === null ? Number.NEGATIVE_INFINITY : (await this.#parts.now()) - retentionMs;
   }
 
   async #excess<T extends StoredDocument>(

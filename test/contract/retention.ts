@@ -118,6 +118,7 @@ export function retentionContract(
           ...{
             policy,
             intervalMs: 24 * HOUR_MS,
+            now: async () => Date.now() + shiftMs,
             neededOf: async (_: string, asked: readonly Address[]) => new Set(asked.filter((one) => needed.has(one))),
           },
           forget: async (_tenant, gone) => {

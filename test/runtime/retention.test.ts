@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { StoredDocument } from '../../runtime/documents.ts';
+import { LEDGER } from '../../runtime/ledger/segments.ts';
 import { openStores } from '../../runtime/open-stores.ts';
 import { ARCHIVED_ACTORS, type ArchivedActor } from '../../runtime/projection/archive.ts';
 import { type RetentionRule, retentionPolicy } from '../../runtime/retention/retention.ts';
@@ -64,6 +65,7 @@ describe('retention over random runs, ages, sizes and tenants', { timeout: 300_0
           retention: {
             policy: rules,
             intervalMs: UNIT_MS,
+            now: async () => now,
             neededOf: async (_tenant, asked) => new Set(asked.filter((one) => needed.has(one))),
           },
           warn: () => undefined,
@@ -194,6 +196,53 @@ describe('removals that cannot be finished', { timeout: 300_000 }, () => {
     poisoned.clear();
     assert.deepEqual((await runtime.sweep()).deleted, 1);
   });
+});
+
+describe('retention on nodes whose clocks are wrong', { timeout: 300_000 }, () => {
+  const HOUR_MS = 3_600_000;
+  const DAY_MS = 24 * HOUR_MS;
+  /** A run ends on a node whose clock is wrong by the first, and a sweep runs on one whose clock is wrong by the second. */
+  const cases = [
+    [0, DAY_MS],
+    [0, 365 * DAY_MS],
+    [-DAY_MS, 0],
+    [-HOUR_MS, DAY_MS],
+  ] as const;
+  for (const [endMs, sweepMs] of cases)
+    test(`nothing is removed early by nodes whose clocks are wrong (${endMs / HOUR_MS} h at the end of a run, ${sweepMs / HOUR_MS} h at the sweep)`, async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'svc-retention-clocks-'));
+      const ports = await openStores({ dataDir: directory, warn: assert.fail });
+      let aheadMs: number = endMs;
+      const kept = { retentionMs: HOUR_MS, retentionBytes: null };
+      const runtime = await startRuntime({
+        ...ports,
+        clock: { ...systemClock, now: () => Date.now() + aheadMs },
+        definitions: [run],
+        handlers: [],
+        node: 'node-a',
+        settings: { partitions: 2, systemPartitions: 1 },
+        retention: { policy: retentionPolicy({ runs: kept, ledger: kept, dead_letters: kept }), intervalMs: DAY_MS },
+        warn: assert.fail,
+      });
+      try {
+        const [address, messageId] = [addressOf('run', 'acme', randomUUID()), randomUUID()];
+        await runtime.client.ask(address, 'Start', { text: '', parent: null }, { messageId });
+        await runtime.client.ask(address, 'End', {});
+        await waitUntil('it to be archived', async () => (await runtime.client.read(address))?.archived === true);
+        const isRecorded = async () => (await runtime.ledger?.message('acme', messageId))?.length === 1;
+        await waitUntil('its deliveries to be recorded', isRecorded);
+        aheadMs = sweepMs;
+        await runtime.sweep();
+        assert.equal((await runtime.client.read(address))?.archived, true);
+        const segments = await ports.documents.collection(LEDGER);
+        assert.ok((await segments.count({ tenant: 'acme' })) > 0);
+        assert.ok(await isRecorded());
+      } finally {
+        await runtime.stop();
+        await ports.close();
+        await rm(directory, { recursive: true, force: true });
+      }
+    });
 });
 
 /** The promises, each by itself. */
