@@ -40,8 +40,9 @@ export class WorkerThread<Question, Answer> {
     this.#worker ??= this.#start();
     this.#worker.ref();
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    this.#asked.push({ resolve, reject });
+    // A question that cannot be posted gets no answer: it must not wait for one, since answers go to the questions in order.
     this.#worker.postMessage(question, transferred);
+    this.#asked.push({ resolve, reject });
     return promise;
   }
 
