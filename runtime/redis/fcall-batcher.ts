@@ -21,7 +21,9 @@ const REPLICAS_WITHIN_MS = 2_000;
 const AWAITS_REPLY: ReadonlySet<string> = new Set(['append', 'append_pack']);
 
 /** Functions that write nothing that a replica must have. */
-const READS: ReadonlySet<string> = new Set(['poll', 'now', 'members', 'counts', 'depth', 'unread', 'came_back']);
+const READS: ReadonlySet<string> = new Set([
+  ...['poll', 'now', 'members', 'look', 'counts', 'depth', 'unread', 'backlog', 'read_journal', 'came_back'],
+]);
 
 /** Writes keys and arguments of one section. */
 type Write = (keys: string[], args: (string | number)[]) => void;
@@ -165,12 +167,7 @@ export class FcallBatcher {
     try {
       const settled = AWAITS_REPLY.has(name) ? this.#settled() : null;
       if (settled !== null) await settled;
-      // WAIT covers the earlier writes of its connection, so it is sent right behind the call.
-      const [reply] = await Promise.all([
-        this.#invoke(`${this.#library.name}_${name}`, bundle),
-        READS.has(name) ? null : this.#replicated(),
-      ]);
-      const results = list(reply);
+      const results = list(await this.#invoke(bundle));
       for (let n = 0; n < waiters.length; n += 1) waiters[n]?.resolve(results[n]);
     } catch (error) {
       const failure = redisFailure(error);
@@ -197,23 +194,25 @@ export class FcallBatcher {
     );
   }
 
-  async #invoke(name: string, bundle: Bundle): Promise<unknown> {
-    const { prefix, keys, args, waiters } = bundle;
-    const words: (string | number)[] = [name, keys.length];
+  async #invoke({ name, prefix, keys, args, waiters }: Bundle): Promise<unknown> {
+    const words: (string | number)[] = [`${this.#library.name}_${name}`, keys.length];
     const call = words.concat(keys, waiters.length, prefix, args);
+    const writes = !READS.has(name);
     try {
-      return await this.#fcall(call);
+      return await this.#fcall(call, writes);
     } catch (error) {
       if (!isFunctionMissing(error)) throw error;
       await this.#loadAgain();
-      return await this.#fcall(call);
+      return await this.#fcall(call, writes);
     }
   }
 
-  #fcall(words: readonly (string | number)[]): Promise<unknown> {
+  async #fcall(words: readonly (string | number)[], writes: boolean): Promise<unknown> {
     const command = new Command('fcall', [...words], { replyEncoding: 'utf8' });
     this.#connection.sendCommand(command);
-    return command.promise;
+    // WAIT covers the earlier writes of its connection, so it is sent right behind the call.
+    const [reply] = await Promise.all([command.promise, writes ? this.#replicated() : null]);
+    return reply;
   }
 
   /**
