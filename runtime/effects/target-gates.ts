@@ -51,6 +51,8 @@ const SILENT_AFTER_MS = 2_000;
 const FAILURES_TO_OPEN = 5;
 const FIRST_PROBE_AFTER_MS = 1_000;
 const LONGEST_PROBE_AFTER_MS = 5_000;
+/** Most targets without a call whose failures are kept. An agent may try any number of web hosts that never answer. */
+const MOST_IDLE = 1_000;
 
 /**
  * Keeps one external target (a model, an MCP server, a web host) from occupying all slots of a node's effects:
@@ -65,6 +67,7 @@ const LONGEST_PROBE_AFTER_MS = 5_000;
  */
 export class TargetGates {
   readonly #options: TargetGatesOptions;
+  /** In the order of their last use. */
   readonly #gates = new Map<string, Gate>();
   /** The target that each effect waits for. */
   readonly #waits = new Map<string, string>();
@@ -140,9 +143,22 @@ export class TargetGates {
         ...{ cancelTimer: () => {}, waiting: new FairLine<Waiting>() },
         slots: new FairSlots(most, () => clock.monotonic()),
       };
-      this.#gates.set(target, gate);
+      this.#forgetOldest();
     }
+    this.#gates.delete(target);
+    this.#gates.set(target, gate);
     return gate;
+  }
+
+  /** Deletes the gate of the target that has no call for the longest time, when there are too many. */
+  #forgetOldest(): void {
+    if (this.#gates.size < MOST_IDLE) return;
+    for (const [target, gate] of this.#gates) {
+      if (gate.running + gate.waiting.size > 0) continue;
+      gate.cancelTimer();
+      this.#gates.delete(target);
+      return;
+    }
   }
 
   /** Waits for a turn. True: the call is the probe of an open breaker. */

@@ -76,6 +76,20 @@ describe('the gate of a target', () => {
     await other.end('alive');
   });
 
+  test('of targets without a call only the last thousand keep their failures; one with a call keeps them too', async () => {
+    const { gates, fail, call } = setup();
+    for (const target of ['idle', 'used', 'busy']) await fail(target, 4);
+    const running = call('busy');
+    for (let n = 0; n < 998; n += 1) {
+      await fail(`host ${n}`, 1);
+      if (n === 500) await call('used').end('unknown');
+    }
+    for (const target of ['used', 'idle']) await fail(target, 1);
+    assert.deepEqual([gates.isOpen('used'), gates.isOpen('idle')], [true, false]);
+    await running.end('failed');
+    assert.equal(gates.isOpen('busy'), true);
+  });
+
   test('a failure that is not the target’s neither opens nor closes the circuit', async () => {
     const { gates, call, fail } = setup();
     for (let n = 0; n < 10; n += 1) await call('one').end('unknown');
