@@ -215,7 +215,8 @@ describe('controllers that fail', () => {
 
   test('a stop does not wait longer than its bound for controllers that hang, however many', async () => {
     const fleet = new FleetState();
-    const controllers = await Promise.all(Array.from({ length: 6 }, () => controllerOf(fleet)));
+    // A second for each of them would be 30 s.
+    const controllers = await Promise.all(Array.from({ length: 30 }, () => controllerOf(fleet)));
     const addresses = controllers.map(({ address }) => address);
     const setup = new RegisteredNode(addresses, { callTimeoutMs: 60_000 });
     // The second call comes after the request for the configuration, so it is a heartbeat that hangs.
@@ -226,7 +227,7 @@ describe('controllers that fail', () => {
     const startedAt = performance.now();
     await setup.registration.stop();
     const tookMs = performance.now() - startedAt;
-    assert.ok(tookMs < 4_000, `the stop took ${Math.round(tookMs)} ms`);
+    assert.ok(tookMs < 20_000, `the stop took ${Math.round(tookMs)} ms`);
     assert.ok(setup.said('warn', /could not deregister/));
   });
 });

@@ -25,8 +25,8 @@ export interface FleetKernels extends AsyncDisposable {
   node(name: string, info?: Partial<MemberInfo>, effects?: readonly EffectHandler[]): Promise<FleetNode>;
 }
 
-/** Several kernels with executions and a scripted model, and the default leases of a node. */
-export async function openFleetKernels(): Promise<FleetKernels> {
+/** Several kernels with executions and a scripted model. Their leases are the default of a node unless a test gives a time. */
+export async function openFleetKernels({ leaseTtlMs = 6_000 } = {}): Promise<FleetKernels> {
   const kernels = await openKernels();
   const { llm_providers, llm_selection } = scriptedSettings(new URL('./script.yaml', import.meta.url));
   const secrets = { resolve: async (_tenant: string, reference: string) => reference };
@@ -41,7 +41,7 @@ export async function openFleetKernels(): Promise<FleetKernels> {
           partitions: 32,
           systemPartitions: 4,
           tagPoolPartitions: 4,
-          leaseTtlMs: 6_000,
+          leaseTtlMs,
           leaseRenewMs: 2_000,
         },
       });

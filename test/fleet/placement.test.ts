@@ -8,7 +8,8 @@ import { type FleetKernels, type FleetNode, openFleetKernels } from './fleet-ker
 
 const missing = serversMissing();
 const ALL = 36;
-const TTL_MS = 6_000;
+/** Far longer than any wait of these tests: what is seen within one did not wait for an expired lease. */
+const TTL_MS = 120_000;
 
 const heldBy = (nodes: readonly FleetNode[]): string[] => nodes.flatMap(({ runtime }) => [...runtime.held()]).sort();
 const isShared = (nodes: readonly FleetNode[]): boolean => {
@@ -19,7 +20,7 @@ const isShared = (nodes: readonly FleetNode[]): boolean => {
 describe('a fleet over one store', { skip: missing || false }, () => {
   let kernels: FleetKernels;
   before(async () => {
-    kernels = await openFleetKernels();
+    kernels = await openFleetKernels({ leaseTtlMs: TTL_MS });
   });
   after(() => kernels[Symbol.asyncDispose]());
 
@@ -27,19 +28,14 @@ describe('a fleet over one store', { skip: missing || false }, () => {
     const first = await kernels.node('join-a');
     assert.equal(first.runtime.held().length, ALL);
     const second = await kernels.node('join-b');
-    const joinedAt = performance.now();
-    await waitUntil('both hold a share', () => isShared([first, second]));
-    const joinMs = performance.now() - joinedAt;
+    await waitUntil('both hold a share', () => isShared([first, second]), TTL_MS / 2);
     const counters = Array.from({ length: 40 }, () => addressOf('counter', 'acme', randomUUID()));
     const adds = await Promise.all(counters.map((address) => first.runtime.client.ask(address, 'Add', { by: 1 })));
     assert.deepEqual(new Set(adds), new Set([1]));
-    const leftAt = performance.now();
     await second.stop();
-    await waitUntil('the first holds all again', () => first.runtime.held().length === ALL);
-    const leaveMs = performance.now() - leftAt;
+    await waitUntil('the first holds all again', () => first.runtime.held().length === ALL, TTL_MS / 2);
     const again = await Promise.all(counters.map((address) => first.runtime.client.ask(address, 'Add', { by: 1 })));
     assert.deepEqual(new Set(again), new Set([2]));
-    assert.ok(joinMs < TTL_MS && leaveMs < TTL_MS, `no lease expired meanwhile: ${joinMs} and ${leaveMs} ms`);
     await first.stop();
   });
 

@@ -9,6 +9,8 @@ import { agentYaml, objectOf, ProductNode } from './product-node.ts';
 
 const skip = serversMissing();
 const PARTITIONS = 16;
+/** Longer than a slow machine needs for a take-over that waits for no lease. */
+const LEASE_MS = 120_000;
 const preload = pathToFileURL(new URL('../support/raise-fault.ts', import.meta.url).pathname).href;
 const raising = (kind: string) => ({ NODE_OPTIONS: `--import ${preload}`, SVC_TEST_FAULT: kind });
 
@@ -19,11 +21,9 @@ const faultLines = (log: string): readonly Readonly<Record<string, unknown>>[] =
     .filter((line) => line.includes('"fault"'))
     .map(objectOf);
 
-async function end(node: ProductNode): Promise<number> {
-  const began = performance.now();
+async function end(node: ProductNode): Promise<void> {
   process.kill(node.process.pid, 'SIGUSR2');
   await waitUntil('the node ends', () => node.process.exitCode !== null, 30_000);
-  return performance.now() - began;
 }
 
 describe('an error that no handler catches', { timeout: 300_000 }, () => {
@@ -58,7 +58,7 @@ describe('an error that no handler catches', { timeout: 300_000 }, () => {
     const [redis, mongo] = await Promise.all([startRedis({ appendfsync: 'always' }), startMongo()]);
     try {
       const stores = { redis: redis.url, mongodb: mongo.uri };
-      const spec = { kernel: { partitions: PARTITIONS, lease_ttl_ms: 30_000 }, stores };
+      const spec = { kernel: { partitions: PARTITIONS, lease_ttl_ms: LEASE_MS }, stores };
       await using first = await ProductNode.start({ spec, env: raising('rejection') });
       await using second = await ProductNode.start({ spec });
       const held = async (node: ProductNode): Promise<number> => {
@@ -67,9 +67,8 @@ describe('an error that no handler catches', { timeout: 300_000 }, () => {
       };
       await waitUntil('both hold some', async () => (await held(first)) > 0 && (await held(second)) > 0);
       await end(first);
-      const since = performance.now();
-      await waitUntil('the other holds all', async () => (await held(second)) === PARTITIONS);
-      assert.ok(performance.now() - since < 15_000, 'the take-over waited for a lease of 30 s');
+      const holdsAll = async () => (await held(second)) === PARTITIONS;
+      await waitUntil('the other to hold all, before a lease expires', holdsAll, LEASE_MS / 2);
       assert.equal(first.process.exitCode, 1);
     } finally {
       await Promise.all([redis.stop(), mongo.stop()]);

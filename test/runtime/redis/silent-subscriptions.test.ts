@@ -11,7 +11,8 @@ import { startSubscriptionProxy } from '../../support/subscription-proxy.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITION: Partition = 'default:1';
-const COMMITS = 10;
+/** So many that what all of them waited is far above what they need on a slow machine. */
+const COMMITS = 60;
 /** What one commit waited for a subscription without an answer. */
 const SETTLE_MS = 500;
 
