@@ -60,9 +60,8 @@ describe('svc chaos', () => {
   });
 
   test('a frozen node answers no call until it thaws', async () => {
-    const frozen = await setup.svc(['chaos', 'freeze-node', id, '--ms', '1500']);
-    assert.equal(frozen.code, 0, frozen.stderr);
-    // Frozen a little after it answered.
+    // Frozen a little after it answered: on a slow machine before the program that asked for it has ended.
+    const asked = setup.svc(['chaos', 'freeze-node', id, '--ms', '1500']);
     await waitUntil('the node does not answer within 300 ms', async () =>
       fetch(`${setup.url}/health`, { signal: AbortSignal.timeout(300) }).then(
         () => false,
@@ -70,6 +69,8 @@ describe('svc chaos', () => {
       ),
     );
     await waitUntil('the node answers again', async () => (await fetch(`${setup.url}/health`)).ok);
+    const frozen = await asked;
+    assert.equal(frozen.code, 0, frozen.stderr);
   });
 
   test('faults are listed newest first, and a killed node lists its own after its restart', async () => {
