@@ -13,6 +13,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const FOLLOWERS = 30;
 /** Each follower has one channel in each of them. */
 const SLOTS = 16;
+const ROUNDS = 10;
 
 const callsOf = (command: string, stats: string): number =>
   Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -56,10 +57,15 @@ describe('a server of a Redis Cluster whose subscriptions are lost', { skip: red
     const [lost, ...others] = direct;
     const [before = 0] = await carried();
     assert.ok(lost !== undefined && before > 0);
-    await Promise.all(direct.map((one) => one.config('RESETSTAT')));
-    await lost.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await waitUntil('all are woken', () => woken.every((times) => times > 0));
-    await waitUntil('the server carries the channels again', async () => (await carried())[0] === before);
+    for (let round = 1; ; round += 1) {
+      woken.fill(0);
+      await Promise.all(direct.map((one) => one.config('RESETSTAT')));
+      await lost.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await waitUntil('all are woken', () => woken.every((times) => times > 0));
+      await waitUntil('the server carries the channels again', async () => (await carried())[0] === before);
+      // A slot that is half a second later than another one is reported by itself: the machine was slow in this round.
+      if (round === ROUNDS || woken.every((times) => times === 1)) break;
+    }
     const stats = await Promise.all([lost, ...others].map((one) => one.info('commandstats')));
     // The client library requests the channels of each slot from each server, in one command.
     const [again = 0, ...elsewhere] = stats.map((text) => callsOf('ssubscribe', text));
