@@ -235,11 +235,14 @@ test('a delivery can be read within a second of its answer', async () => {
   try {
     const { client: calls, ledger } = node.runtime;
     assert.ok(ledger !== null);
-    const messageId = randomUUID();
-    await calls.ask(addressOf('walker', 'acme', randomUUID()), 'Ask', {}, { messageId });
-    const answeredAt = slowClock.monotonic();
-    await waitUntil('the delivery', async () => (await ledger.message('acme', messageId)).length === 1);
-    const tookMs = slowClock.monotonic() - answeredAt;
+    let tookMs = Infinity;
+    // The first one may be written at once. The second comes right after it, and so waits for as long as one ever does.
+    for (const messageId of [randomUUID(), randomUUID()]) {
+      await calls.ask(addressOf('walker', 'acme', randomUUID()), 'Ask', {}, { messageId });
+      const answeredAt = slowClock.monotonic();
+      await waitUntil('the delivery', async () => (await ledger.message('acme', messageId)).length === 1);
+      tookMs = slowClock.monotonic() - answeredAt;
+    }
     assert.ok(tookMs < 1_000, `it took ${Math.round(tookMs)} ms`);
   } finally {
     await node.stop();

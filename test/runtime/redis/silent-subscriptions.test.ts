@@ -11,8 +11,7 @@ import { startSubscriptionProxy } from '../../support/subscription-proxy.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const PARTITION: Partition = 'default:1';
-/** So many that what all of them waited is far above what they need on a slow machine. */
-const COMMITS = 60;
+const COMMITS = 10;
 /** What one commit waited for a subscription without an answer. */
 const SETTLE_MS = 500;
 
@@ -63,14 +62,16 @@ for (const { name, start } of [
     });
 
     for (const wire of servers.wires) wire.silence();
-    const began = performance.now();
+    const took: number[] = [];
     for (let n = 0; n < COMMITS; n++) {
       // A new follower subscribes, and no answer comes.
       store.onEvents(addressOf('thing', 'tenant-a', `late-${n}`), () => {});
+      const began = performance.now();
       await emit();
+      took.push(Math.round(performance.now() - began));
     }
-    const tookMs = performance.now() - began;
-    assert.ok(tookMs < (COMMITS * SETTLE_MS) / 2, `${COMMITS} commits took ${Math.round(tookMs)} ms`);
+    // A busy machine may delay some of them; a wait for the subscription delays each.
+    assert.ok(Math.min(...took) < SETTLE_MS / 2, `commits took ${took.join(', ')} ms`);
     heard = 0;
     await waitUntil('the follower to receive an event again', async () => {
       await emit();
