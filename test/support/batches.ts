@@ -138,7 +138,10 @@ export async function runBatch(files: readonly string[]): Promise<void> {
   // Tests may wait for timers that do not keep a process: test/deadline.ts ends what never ends.
   const keep = setInterval(() => {}, 60_000);
   endings = [];
+  // Loaded already, before the batch; in the process of the run it would end that.
+  const { endUnlessClosed, endUnlessFileEnds } = await import('../deadline.ts');
   for (const file of files) {
+    endUnlessFileEnds(file);
     const [begun, before] = [performance.now(), cpuSeconds()];
     await test(file, async () => {
       await import(pathToFileURL(join(ROOT, file)).href);
@@ -147,6 +150,5 @@ export async function runBatch(files: readonly string[]): Promise<void> {
   }
   for (const end of endings) await end();
   clearInterval(keep);
-  // Loaded already, before the batch; in the process of the run it would end that.
-  (await import('../deadline.ts')).endUnlessClosed();
+  endUnlessClosed();
 }
