@@ -169,13 +169,17 @@ function failureOf(status: number, body: Uint8Array, file?: string): CliFailure 
   const text = inWordsOfCli(said.split('\n', 1)[0]?.slice(0, MAX_SHOWN_CHARS) ?? said);
   // A single problem is the message already.
   const more = problems.length === 1 && problems[0] === said ? [] : problems.map(inWordsOfCli);
-  return new CliFailure(exitCodeOf(status), isPassing(status) ? `${text} Try again later.` : text, more);
+  const isAdvised = !isPassing(status) || /try again later\.$/i.test(text);
+  return new CliFailure(exitCodeOf(status), isAdvised ? text : `${text} Try again later.`, more);
 }
 
-/** Replaces the API's parameter names by the flags and arguments of the command line. */
+/** Replaces the API's parameter names by the flags and arguments of the command line, and adds what a user of it can do. */
 const inWordsOfCli = (text: string): string =>
   text
     .replace(/\buse force to\b/, 'use --force to')
     .replace(/^(?:querystring|params|headers|body)\.([a-z_-]+)(?:\.\d+)?/, '$1')
     .replace(/^(invalid execution id)$/, '$1: expected the UUID of a run; svc runs list shows them')
+    .replace(/^(invalid request id)$/, '$1: expected the UUID of an approval; svc approval list shows them')
+    .replace(/^(A valid bearer token is needed): .*$/, '$1: give it by --token or SVC_TOKEN, or save it by svc login.')
+    .replace(/^The caller's role does not allow the action \w+\.$/, '$& svc whoami shows what it allows.')
     .replace(/^(\w+): unknown query parameter; expected/, 'there is no condition $1; expected');

@@ -11,7 +11,7 @@ import type { PayloadKeys } from './encryption/payload-keys.ts';
 import { ADDED_BYTES, TextCipher } from './encryption/text-cipher.ts';
 import { counted } from './kit/counted.ts';
 import { requirePackages } from './kit/optional-packages.ts';
-import { refuseOlderDocuments } from './projection/rounds.ts';
+import { lostLog, refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { ownedOnceContracted, StoreFormats, type StoreNames } from './store-formats.ts';
 
@@ -111,7 +111,9 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }:
     { open: async () => {}, close: async () => disk.close() },
   ];
   const upkeep = [() => documents.upkeep(), () => store.upkeep()];
-  return openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, refusal: () => disk.refusal, notes });
+  const refusal = () => disk.refusal;
+  const opened = await openAll(parts, { ...ports.opened, effects, rateLimits, formats, upkeep, refusal, notes });
+  return withLostLog(opened, { store, documents, names, warn });
 }
 
 async function openRemote(
@@ -166,7 +168,18 @@ async function openRemote(
   });
   const warnings = await store.durability();
   const notes = warnings.length === 0 ? ['Redis writes every commit to disk (appendfsync always)'] : warnings;
-  return { ...opened, notes };
+  return withLostLog({ ...opened, notes }, { store, documents, names, warn });
+}
+
+/** With the note that the log of earlier nodes is not there, if that is so. */
+async function withLostLog(
+  opened: OpenStores,
+  { warn, ...parts }: Parameters<typeof lostLog>[0] & Pick<StoreLocation, 'warn'>,
+): Promise<OpenStores> {
+  const lost = await lostLog(parts);
+  if (lost === null) return opened;
+  warn(lost, undefined);
+  return { ...opened, notes: [lost, ...opened.notes] };
 }
 
 const SAME_EVERY_MS = 10_000;

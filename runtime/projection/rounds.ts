@@ -11,6 +11,9 @@ import {
   type StoreNames,
 } from '../store-formats.ts';
 
+/** Limit of a read, above the number of formats, so that one round is among them. */
+const MOST_FACTS = 1_000;
+
 interface RoundsParts {
   readonly store: StoreFacts;
   readonly documents: Documents;
@@ -91,4 +94,23 @@ export async function refuseOlderDocuments(
   for (const { node, needs } of gaps) {
     await facts.put({ tenant: SYSTEM_TENANT, id: roundFact(node), version: needs, text: '' });
   }
+}
+
+/**
+ * Null, or a sentence for the operator when the documents come from nodes whose log is not in this actor store: it is empty, because
+ * its data was lost or not restored, or because the address is another server's.
+ */
+export async function lostLog({
+  store,
+  documents,
+  names,
+}: RoundsParts & { readonly names: StoreNames }): Promise<string | null> {
+  if ([...(await store.facts()).keys()].some((fact) => nodeOfRound(fact) !== null)) return null;
+  const facts = await documentFacts(documents);
+  const known = await facts.find({ tenant: SYSTEM_TENANT, limit: MOST_FACTS });
+  if (!known.some(({ id }) => nodeOfRound(id) !== null)) return null;
+  return (
+    `${names.store} is empty, but ${names.documents} has data of nodes that ran before: running work of that time is not here. ` +
+    `If you did not remove it, stop all nodes, check the address, and restore ${names.store}`
+  );
 }

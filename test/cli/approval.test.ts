@@ -62,7 +62,8 @@ describe('svc approval', () => {
     const unknown = await run('reject', randomUUID(), '--reason', 'x');
     assert.deepEqual([unknown.code, unknown.stderr], [1, 'svc: request not found\n']);
     const malformed = await run('approve', 'nope');
-    assert.deepEqual([malformed.code, malformed.stderr], [2, 'svc: invalid request id\n']);
+    const expected = 'svc: invalid request id: expected the UUID of an approval; svc approval list shows them\n';
+    assert.deepEqual([malformed.code, malformed.stderr], [2, expected]);
     assert.equal((await run('reject', id)).code, 2);
   });
 });

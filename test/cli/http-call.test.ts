@@ -109,3 +109,27 @@ test('a stream that is cut says so; one that is left closes its connection', asy
   await records('/left', 1);
   await closed.promise;
 });
+
+test('an error says what a user of the command line can do, once', async (t) => {
+  const answers: readonly (readonly [status: number, said: string, shown: RegExp])[] = [
+    [
+      401,
+      'A valid bearer token is needed: send it in authorization.',
+      /needed: give it by --token or SVC_TOKEN, or save/,
+    ],
+    [403, "The caller's role does not allow the action inspect.", /inspect\. svc whoami shows what it allows\.$/],
+    [429, 'at most 3 runs per hour; try again later.', /^at most 3 runs per hour; try again later\.$/],
+    [503, 'The node drains.', /^The node drains\. Try again later\.$/],
+  ];
+  const url = await server(t, ({ url: path }, response) => {
+    const [status, message] = answers[Number(path?.slice(1))] ?? [500, ''];
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: 'code', message }));
+  });
+  for (const [index, [, , shown]] of answers.entries()) {
+    await assert.rejects(new NodeClient({ url }).text('GET', `/${index}`), (error) => {
+      assert.ok(error instanceof CliFailure);
+      assert.match(error.message, shown);
+      return true;
+    });
+  }
+});

