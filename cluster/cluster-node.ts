@@ -104,7 +104,6 @@ export async function openClusterNode(parts: ClusterNodeParts): Promise<ClusterN
     nodeToken: createControllerToken({
       tokens,
       nodeId: node,
-      role: 'CONTROLLER',
       publicKeyPem: key.publicKeyPem,
       clock,
     }),

@@ -134,11 +134,6 @@ export interface RecordedParts {
 interface RuntimeCounts {
   /** Commits that the store refused because another node held the lease. */
   readonly fenced: number;
-  /**
-   * Batches of results that went through the mailbox because committing them with their turns failed. The log has the
-   * errors.
-   */
-  readonly resultsFailed: number;
   /** Milliseconds since all leases were last confirmed. */
   readonly leaseAgeMs: number;
   readonly effects: RunnerCounts;
@@ -175,7 +170,7 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const placement = parts.placement ?? solePlacement(store, node, random.uuid());
   const { cacheLimit, cacheBytes, passivateAfterMs } = settings;
   const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
-  const counts = { fenced: 0, resultsFailed: 0 };
+  const counts = { fenced: 0 };
   const replaced = new StateBlobGc({
     ...kernel,
     store,

@@ -311,16 +311,15 @@ const MARGIN_MS = 120_000;
 export function createControllerToken(given: {
   readonly tokens: Pick<NodeTokens, 'issue'>;
   readonly nodeId: string;
-  readonly role: 'CONTROLLER' | 'WORKER' | 'HYBRID';
   readonly publicKeyPem: string;
   readonly clock: Clock;
 }): () => Promise<string> {
-  const { tokens, nodeId, role, publicKeyPem, clock } = given;
+  const { tokens, nodeId, publicKeyPem, clock } = given;
   let current: Promise<{ readonly token: string; readonly expiresAt: number }> | null = null;
   let goodUntil = 0;
   return async () => {
     if (current === null || clock.now() >= goodUntil) {
-      const asked = tokens.issue({ nodeId, role, publicKeyPem });
+      const asked = tokens.issue({ nodeId, role: 'CONTROLLER', publicKeyPem });
       current = asked;
       goodUntil = Number.POSITIVE_INFINITY;
       try {

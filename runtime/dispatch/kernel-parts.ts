@@ -43,7 +43,7 @@ export interface KernelParts {
    * Counters that the parts increase: commits that the store refused, and results whose turns could not be committed
    * with them.
    */
-  readonly counts: { fenced: number; resultsFailed: number };
+  readonly counts: { fenced: number };
   /** Takes the committed turns for export. Null: spans are not exported. */
   readonly sink: SpanSink | null;
   readonly warn: (message: string, error: unknown) => void;

@@ -178,7 +178,6 @@ export class LogBatches {
 
   /** The results come again as messages, and their failure is handled there. */
   #warnSent(sent: number, thrown: unknown): void {
-    this.#parts.counts.resultsFailed += 1;
     this.#parts.warn(
       `${this.#owner.lease.log}: ${counted(sent, 'result')} could not be committed, now sent as ${sent === 1 ? 'a message' : 'messages'}`,
       toSvcError(thrown),

@@ -192,7 +192,6 @@ test('a controller signs one token for itself, and a new one before that ends', 
       },
     },
     nodeId: 'controller-1',
-    role: 'CONTROLLER',
     publicKeyPem: key.publicKeyPem,
     clock: { ...systemClock, now: () => nowMs },
   });

@@ -66,7 +66,7 @@ test('a result that no commit may settle is sent, and handled once', async () =>
   assert.match(commits[1]?.records[0]?.record ?? '', /"status":"done".*"made"/);
 });
 
-test('a result whose turns cannot be committed with it is sent, and the error is logged and counted', async () => {
+test('a result whose turns cannot be committed with it is sent, and the error is logged', async () => {
   const probe = { begun: [], aborted: [] };
   const node = await startKernelNode({
     definitions: [job],
@@ -84,7 +84,6 @@ test('a result whose turns cannot be committed with it is sent, and the error is
     JSON.stringify((await node.runtime.client.read(to))?.state).includes('"status":"done"'),
   );
   await node.stop();
-  assert.equal(node.runtime.counts().resultsFailed, 1);
   assert.match(
     node.warnings.join('\n'),
     /default:0: 1 result could not be committed, now sent as a message: .*refuses this commit/,

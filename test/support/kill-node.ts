@@ -3,20 +3,11 @@
  * `fork`, answers each with its id. SIGTERM ends it in order. Arguments: the `StoreLocation` as JSON.
  */
 
-import type { Address } from '../../runtime/address.ts';
-import type { Json } from '../../runtime/json.ts';
-import { openStores, type StoreLocation } from '../../runtime/open-stores.ts';
 import { startRuntime } from '../../runtime/runtime.ts';
 import { counter, job, workEffect } from './actors.ts';
+import { answerCalls, type KillNodeCall, storesOfProgram, warn } from './kill-node-calls.ts';
 
-export type KillNodeCall = { readonly id: number } & (
-  | { readonly verb: 'tell' | 'ask'; readonly to: Address; readonly type: string; readonly payload: Json }
-  | { readonly verb: 'read'; readonly to: Address }
-);
-
-const location: Omit<StoreLocation, 'warn'> = JSON.parse(process.argv[2] ?? 'null');
-const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
-const ports = await openStores({ ...location, warn });
+const ports = await storesOfProgram();
 const runtime = await startRuntime({
   ...ports,
   definitions: [counter, job],
@@ -37,12 +28,6 @@ async function answer(call: KillNodeCall): Promise<unknown> {
   return null;
 }
 
-process.on('message', (call: KillNodeCall) => {
-  answer(call).then(
-    (value) => process.send?.({ id: call.id, value }),
-    (error: unknown) => process.send?.({ id: call.id, error: String(error) }),
-  );
-});
 process.on('SIGTERM', () => {
   runtime
     .stop()
@@ -55,4 +40,4 @@ process.on('SIGTERM', () => {
       },
     );
 });
-process.send?.({ id: 0, value: 'up' });
+answerCalls(answer);

@@ -4,6 +4,7 @@ import { type AgentManifest, AgentManifestSchema } from '../../../manifests/agen
 import type { ActorDefinition } from '../../../runtime/define-actor.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
+import { toJson } from '../../support/to-json.ts';
 
 export const EXECUTION_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a01';
 export const AGENT_ID = '9b1d6c1e-52a4-4a5e-8a55-6f1f0c2b7e02';
@@ -31,8 +32,6 @@ export function programOf(execution: JsonObject = {}, annotations: Record<string
     annotations,
   );
 }
-
-const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
 /** An execution driven through pure turns, with helpers for its tests. */
 export class DrivenExecution extends ActorDriver {

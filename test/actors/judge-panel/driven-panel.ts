@@ -4,6 +4,7 @@ import { type EndedPanel, JudgePanelState } from '../../../actors/judge-panel/st
 import type { Identity } from '../../../runtime/identity.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
+import { toJson } from '../../support/to-json.ts';
 import { ruleOf } from './rules.ts';
 
 export const PANEL_ID = '5a0c9a52-7a3e-4b67-9d44-0d0f6d1f2a05';
@@ -19,8 +20,6 @@ export const ada: Identity = {
 /** A valid output of a judge. */
 export const written = (score: number, confidence = 1, more: JsonObject = {}): string =>
   JSON.stringify({ score, confidence, reasoning: 'It does what was asked.', ...more });
-
-const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
 interface Asked {
   readonly judges?: number;

@@ -10,16 +10,13 @@ import { z } from 'zod';
 import { ToolRun } from '../../../manifests/tool/call.ts';
 import { parseAddress } from '../../../runtime/address.ts';
 import { defineEffect } from '../../../runtime/effect.ts';
-import { openStores, type StoreLocation } from '../../../runtime/open-stores.ts';
 import { startRuntime } from '../../../runtime/runtime.ts';
 import { createToolSessionApi } from '../../../usecases/tool-sessions.ts';
-import type { KillNodeCall } from '../../support/kill-node.ts';
+import { answerCalls, type KillNodeCall, storesOfProgram, warn } from '../../support/kill-node-calls.ts';
 import { definition, said, sha } from './driven-session.ts';
 
-const location: Omit<StoreLocation, 'warn'> = JSON.parse(process.argv[2] ?? 'null');
 const [, , , file = '', does = 'answer'] = process.argv;
-const warn = (message: string, error: unknown): void => console.error(message, error ?? '');
-const ports = await openStores({ ...location, warn });
+const ports = await storesOfProgram();
 const tool = defineEffect({
   kind: 'tool.call',
   input: ToolRun,
@@ -55,10 +52,4 @@ async function answer(call: KillNodeCall): Promise<unknown> {
   return sessions.invoke(tenant, sessionId, made);
 }
 
-process.on('message', (call: KillNodeCall) => {
-  answer(call).then(
-    (value) => process.send?.({ id: call.id, value }),
-    (error: unknown) => process.send?.({ id: call.id, error: String(error) }),
-  );
-});
-process.send?.({ id: 0, value: 'up' });
+answerCalls(answer);

@@ -4,7 +4,8 @@ import { WorkflowState } from '../../../actors/workflow/state.ts';
 import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { summaryOf } from '../../../usecases/workflow-status.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson, WORKFLOW_ID } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID, WORKFLOW_ID } from './driven-workflow.ts';
 
 const chain = (length: number) =>
   manifestOf(

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
-import { DrivenWorkflow, manifestOf, toJson } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, manifestOf } from './driven-workflow.ts';
 import { AGENT, begun, CHILD, CONTAINERS, errorCode, KINDS, record, SYSTEM } from './one-state.ts';
 
 /** Actors that a run must cancel when it leaves a state of this kind. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
-import { DrivenWorkflow, RUN_ID, single, toJson, WORKFLOW_ID } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, RUN_ID, single, WORKFLOW_ID } from './driven-workflow.ts';
 import { begun, CHILD, DETACHED, errorCode, record } from './one-state.ts';
 
 test('a child is started with its input and ancestors, and its result and blackboard come back', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DrivenWorkflow, RUN_ID, single, toJson } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, RUN_ID, single } from './driven-workflow.ts';
 import { begun, CONTAINER, CONTAINERS, errorCode, record } from './one-state.ts';
 
 test('a container has everything rendered and its limits, and what it left is the output', () => {

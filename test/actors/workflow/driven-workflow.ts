@@ -5,6 +5,7 @@ import { type WorkflowManifest, WorkflowManifestSchema } from '../../../manifest
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { Message } from '../../../runtime/message.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
+import { toJson } from '../../support/to-json.ts';
 
 export const RUN_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a11';
 export const WORKFLOW_ID = '9b1d6c1e-52a4-4a5e-8a55-6f1f0c2b7e12';
@@ -38,8 +39,6 @@ export const pure = (value: string, transitions: JsonObject[] = []): JsonObject 
   env: { ran: value },
   transitions,
 });
-
-export const toJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
 
 /** A run driven through pure turns, with helpers for its tests. */
 export class DrivenWorkflow extends ActorDriver {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
-import { DrivenWorkflow, manifestOf, single, toJson } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, manifestOf, single } from './driven-workflow.ts';
 
 const SYSTEM = { kind: 'System', command: 'deploy {{input.who}}' };
 const DOUBT = { kind: 'in_doubt' };

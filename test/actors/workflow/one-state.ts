@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../../runtime/json.ts';
-import { DrivenWorkflow, single, toJson } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, single } from './driven-workflow.ts';
 
 /** One state of each kind. */
 export const AGENT: JsonObject = { kind: 'Agent', agent: 'writer', input: 'Write for {{input.who}}.' };

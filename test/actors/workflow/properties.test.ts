@@ -6,7 +6,8 @@ import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { MessageOrigin } from '../../../runtime/message.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
 import { sample } from '../../support/size.ts';
-import { DrivenWorkflow, manifestOf, pure, single, toJson } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, manifestOf, pure, single } from './driven-workflow.ts';
 
 /** One message of a random mailbox. `pick` counts back over all requests, most of which are stale. */
 type Step =

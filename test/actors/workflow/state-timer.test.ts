@@ -5,7 +5,8 @@ import { LIMITS } from '../../../actors/workflow/limits.ts';
 import { WorkflowState } from '../../../actors/workflow/state.ts';
 import { type JsonObject, plainJson } from '../../../runtime/json.ts';
 import { ActorDriver } from '../../../runtime/testing/actor-driver.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson, WORKFLOW_ID } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID, WORKFLOW_ID } from './driven-workflow.ts';
 import { HUMAN } from './one-state.ts';
 
 const FORK_ID = '3f0c9a52-7a3e-4b67-9d44-0d0f6d1f2a99';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isJsonObject, type JsonObject } from '../../../runtime/json.ts';
-import { DrivenWorkflow, manifestOf, pure, RUN_ID, toJson } from './driven-workflow.ts';
+import { toJson } from '../../support/to-json.ts';
+import { DrivenWorkflow, manifestOf, pure, RUN_ID } from './driven-workflow.ts';
 import { AGENT, begun, errorCode, HUMAN, PANEL, record, SYSTEM } from './one-state.ts';
 
 test('an agent is started under an id of the run, as the caller of the run, and its answer is the output', () => {

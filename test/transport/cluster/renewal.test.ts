@@ -66,7 +66,6 @@ describe('credentials of nodes are renewed while nodes call one another', { time
       nodeToken: createControllerToken({
         tokens: at.tokens,
         nodeId: 'ctl',
-        role: 'CONTROLLER',
         publicKeyPem,
         clock: systemClock,
       }),

@@ -168,7 +168,7 @@ describe('a rogue worker that recorded messages between nodes', { timeout: 300_0
     await waitUntil('a heartbeat', () => worker.registration.state().phase === 'registered');
     const controller = newNodeKey();
     const nodeToken = createControllerToken({
-      ...{ tokens: at.tokens, nodeId: 'ctl', role: 'CONTROLLER' },
+      ...{ tokens: at.tokens, nodeId: 'ctl' },
       ...{ publicKeyPem: controller.publicKeyPem, clock: systemClock },
     });
     const own = createClusterCalls({
@@ -269,7 +269,7 @@ describe('a rogue worker that recorded messages between nodes', { timeout: 300_0
     const calling = createClusterCalls({
       credentials: credentials.createInsecure(),
       nodeToken: createControllerToken({
-        ...{ tokens: at.tokens, nodeId: 'ctl-9', role: 'CONTROLLER' },
+        ...{ tokens: at.tokens, nodeId: 'ctl-9' },
         ...{ publicKeyPem: own.publicKeyPem, clock: systemClock },
       }),
       privateKey: own.privateKey,
