@@ -26,25 +26,41 @@ export function contextOf(command: Command, env: NodeJS.ProcessEnv = process.env
   const [asked, host, port] = [given('url') ?? env.SVC_URL, given('host') ?? env.SVC_HOST, given('port')];
   // A context is valid for its own node only: its token must not reach another one.
   const saved = (asked ?? host ?? port ?? '') === '' ? contextInUse(env) : null;
-  const url = saved === null ? nodeUrl(asked, host, port) : checkedUrl(saved.url, 'context');
-  const token = given('token') || env.SVC_TOKEN || saved?.token;
+  const names = {
+    url: given('url') === undefined ? 'SVC_URL' : '--url',
+    host: given('host') === undefined && (env.SVC_HOST ?? '') !== '' ? 'SVC_HOST' : '--host',
+  };
+  const url = saved === null ? nodeUrl(asked, host, port, names) : checkedUrl(saved.url, 'context');
+  const token = sendable('token, SVC_TOKEN', given('token') || env.SVC_TOKEN || saved?.token);
   const findToken = (): Promise<string | undefined> => localToken(url, env);
   return {
-    client: new NodeClient({ url, token, findToken, tenant: given('tenant') ?? saved?.tenant }),
+    client: new NodeClient({ url, token, findToken, tenant: sendable('tenant', given('tenant') ?? saved?.tenant) }),
     output: outputFormat(given('output') ?? 'text'),
     again: `${programName(env)}${saved !== null || url === DEFAULT_URL ? '' : ` --url ${url}`}`,
   };
 }
 
+/** Refuses a value that no header can have. The error does not repeat it: it may be a secret. */
+function sendable(name: string, value: string | undefined): string | undefined {
+  if (value !== undefined && !/^[\x21-\x7e]*$/.test(value))
+    throw invalid(`--${name}: expected visible ASCII characters, without spaces and line breaks`);
+  return value;
+}
+
 /** The address from `--url`, or from `--host` and `--port`. */
-function nodeUrl(url: string | undefined, host: string | undefined, port: string | undefined): string {
+function nodeUrl(
+  url: string | undefined,
+  host: string | undefined,
+  port: string | undefined,
+  names: { readonly url: string; readonly host: string },
+): string {
   if (port !== undefined && !/^\d{1,5}$/.test(port)) throw invalid(`--port: expected a port number, got ${port}`);
-  if (url !== undefined && url !== '' && port === undefined) return checkedUrl(url, '--url');
+  if (url !== undefined && url !== '' && port === undefined) return checkedUrl(url, names.url);
   if ((host === undefined || host === '') && port === undefined) return DEFAULT_URL;
   const name = host === undefined || host === '' ? '127.0.0.1' : host;
   return checkedUrl(
     `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port ?? '8080'}`,
-    '--host',
+    names.host,
   );
 }
 

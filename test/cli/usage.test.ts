@@ -92,6 +92,21 @@ test('help and version are exit code 0 and go to standard output', async () => {
   assert.match((await svc(['version', '--output', 'json'])).stdout, /"svc": "\d+\.\d+\.\d+"/);
 });
 
+test('a token, a tenant or an address that cannot be used is refused by its name, and a token is not repeated', async () => {
+  const run = async (args: string[], env: Record<string, string>) => {
+    const { code, stderr } = await svc(['task', 'list', ...args], env);
+    return [code, stderr];
+  };
+  const expected = 'expected visible ASCII characters, without spaces and line breaks';
+  const [secret, url] = ['line-one\nline-two', 'http://127.0.0.1:1'];
+  assert.deepEqual(await run([], { SVC_URL: url, SVC_TOKEN: secret }), [2, `svc: --token, SVC_TOKEN: ${expected}\n`]);
+  assert.deepEqual(await run(['--tenant', 'a b'], { SVC_URL: url }), [2, `svc: --tenant: ${expected}\n`]);
+  const address = 'expected an address such as http://127.0.0.1:8080, got';
+  assert.deepEqual(await run([], { SVC_URL: 'nonsense' }), [2, `svc: SVC_URL: ${address} nonsense\n`]);
+  assert.deepEqual(await run(['--url', 'nonsense'], {}), [2, `svc: --url: ${address} nonsense\n`]);
+  assert.deepEqual(await run([], { SVC_HOST: 'a b' }), [2, `svc: SVC_HOST: ${address} http://a b:8080\n`]);
+});
+
 test('every status of the node has its exit code, and token and tenant are sent', async () => {
   const seen: string[] = [];
   const server = createServer((request, response) => {
