@@ -50,6 +50,18 @@ local function age_ids(meta, older, cursor, tail, m, at, more, now, set)
   set[#set + 1], set[#set + 2] = 'gen_at', int(now)
 end
 
+-- Moves generations that begin in the future, because the clock was set back, to the present time. Otherwise all messages would count as
+-- late until the clock is there again. No id is forgotten by it. `m[at ...]` are the values of GENERATION.
+local function mend_times(meta, m, at, now)
+  for i = 2, 4, 2 do
+    local from = m[at + i - 1]
+    if tonumber(from or 0) > now then
+      m[at + i - 1] = int(now - 1)
+      redis.call('HSET', meta, GENERATION[i], m[at + i - 1])
+    end
+  end
+end
+
 -- Whether all ids since `sent` are remembered. The id of a message that was sent earlier may have been seen and forgotten.
 local function remembers_since(sent, m, at, now)
   local from = tonumber(m[at + 1] or 0)

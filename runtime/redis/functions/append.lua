@@ -23,6 +23,7 @@ local function append_section(keys, k, args, a, prefix, now, bells)
   local box = box_of(prefix, meta, keys[k + 1], keys[k + 3], m[6])
   local b = box.log and redis.call('HMGET', box.meta, unpack(BOX)) or m
   local tail, cursor, counts = tonumber(b[1] or 0), tonumber(b[2] or 0), { counted = b[4], held = b[5] }
+  mend_times(meta, m, 7, now)
   local known_for_sure = remembers_since(args[a + 2], m, 7, now)
   local waiting_of, held_of, counting = depths_of(box.mail, box.depths, counts, cursor, tail, bound, n, packs)
 

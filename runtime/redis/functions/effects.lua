@@ -113,6 +113,7 @@ register('report_effect', function(keys, args)
     local m = redis.call('HMGET', meta, 'tail', 'bell', 'cursor', 'log', message, unpack(GENERATION))
     if m[5] or redis.call('HEXISTS', keys[k + 4], message) == 1 then return 1 end
     if not running(read_row(keys[k], id), args[a + 1]) then return 0 end
+    mend_times(meta, m, 6, now)
     if not remembers_since(args[a + 4], m, 6, now) then return -1 end
     if args[a + 2] == '1' then
       redis.call('HDEL', keys[k], id)

@@ -47,6 +47,32 @@ it('results and chunks alone do not fill the memory of seen ids', { skip: redisM
   assert.deepEqual(await store.backlog(PARTITION).then((found) => [found.cursor, found.tail]), [cursor, cursor + 1]);
 });
 
+it('after the clock of Redis was set back messages and results are taken, and none of the ids is forgotten', {
+  skip: redisMissing() ?? false,
+}, async (test) => {
+  const { admin, store } = await openedStore(test);
+  const granted = await store.acquire(PARTITION, 'node-a', randomUUID(), 600_000);
+  assert.ok(granted.kind === 'granted');
+  const [effect = ''] = await open(store, granted.lease, 0, 1);
+  const [older, newer] = [randomUUID(), randomUUID()].map((id) => ({ id, to, body: 'x' }));
+  assert.ok(older !== undefined && newer !== undefined);
+  const kinds = async (deliveries: readonly (typeof older)[]) =>
+    (await store.append(PARTITION, deliveries, 10)).map(({ kind }) => kind);
+  assert.deepEqual(await kinds([older]), ['accepted']);
+  // The time at which the generation became the older one.
+  await admin.hset(META, 'gen_at', 0);
+  await handle(store, granted.lease, 0, 1);
+  assert.deepEqual(await kinds([newer]), ['accepted']);
+  // Both began an hour in the future of the clock that was set back.
+  const ahead = Date.now() + 3_600_000;
+  await admin.hset(META, { old_from: ahead - 60_000, gen_at: ahead, old_until: ahead + 60_000 });
+  assert.deepEqual(await kinds([older, newer]), ['duplicate', 'duplicate']);
+  assert.deepEqual(await kinds([{ ...older, id: randomUUID() }]), ['accepted']);
+  const sent = { id: randomUUID(), to, body: '{}' };
+  await admin.hset(META, { old_from: ahead - 60_000, gen_at: ahead, old_until: ahead + 60_000 });
+  assert.equal(await store.settleEffect(PARTITION, effect, 1, sent), true);
+});
+
 async function open(store: ActorStore, lease: Lease, cursor: number, count: number): Promise<string[]> {
   const started = { runner: 'node-a/1', ttlMs: 600_000 };
   const effect = { queue: 'default', address: to, mode: 'repeatable' as const, body: '{}', started };
