@@ -83,6 +83,7 @@ const SURFACE = {
     'defineEffect',
     'jsonField',
     'message',
+    'openStores',
     'startRuntime',
   ],
   './client': ['AccessEndedError', 'Sender', 'StreamCutError', 'SvcApiError', 'createClient'],

@@ -36,7 +36,7 @@ export function refuseForeignPages(request: GuardedRequest): void {
   refuseForeignHost(headers.host, isSafe(method), called);
   refuseForeignOrigin(request);
   if (!isSafe(method) && !request.takesForms && FORM_TYPES.has(essenceOf(headers['content-type']))) {
-    const text = `Content-Type: send application/json; ${called} refuses the types of web forms`;
+    const text = `Content-Type: send application/json, or application/yaml for a manifest; ${called} refuses the types of web forms`;
     throw new SvcError('unsupported_media_type', text, { field: 'content-type' });
   }
 }

@@ -143,7 +143,7 @@ describe('bad bodies', () => {
 
   const encoded = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
   for (const [headers, named] of [
-    [{ 'content-type': 'text/plain' }, /^Content-Type: send application\/json/],
+    [{ 'content-type': 'text/plain' }, /^Content-Type: send application\/json, or application\/yaml for a manifest;/],
     [{ 'content-type': 'application/yaml' }, /^content-type: expected one that the API description lists/],
     [{ 'content-type': 'application/json; charset=latin1' }, /^content-type: expected the charset UTF-8/],
     [{ 'content-type': 'nonsense' }, /^content-type: expected/],
