@@ -136,6 +136,8 @@ class DocumentKeys implements PublishedKeys {
   readonly #clock: Clock;
   #known: ReadonlyMap<string, KnownKey> = new Map();
   readonly #said = new Map<string, number>();
+  /** Keys that look unused by the wall clock, and since when they have looked so without a change. */
+  readonly #unused = new Map<string, { readonly lastSeen: number; readonly since: number }>();
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #attemptedAtMs = Number.NEGATIVE_INFINITY;
   #next: Promise<void> | null = null;
@@ -158,7 +160,24 @@ class DocumentKeys implements PublishedKeys {
     this.#said.clear();
     this.#said.set(jwk.kid, now);
     this.#known = new Map(this.#known).set(jwk.kid, { jwk, key, lastSeenMs: now });
-    await keys.deleteMany({ tenant: SYSTEM_TENANT, where: { last_seen: { lt: now - SERVED_MS } } });
+    await this.#deleteUnused(keys, now);
+  }
+
+  /**
+   * Deletes keys that no signer has published for as long as a key is served, by this process's monotonic clock: a node whose
+   * wall clock is ahead would otherwise delete the keys of all others, and no node would accept their tokens.
+   */
+  async #deleteUnused(keys: Collection<KeyDocument>, now: number): Promise<void> {
+    const where = { last_seen: { lt: now - SERVED_MS } };
+    const rows = await keys.find({ tenant: SYSTEM_TENANT, where, limit: MAX_KEYS });
+    const before = new Map(this.#unused);
+    this.#unused.clear();
+    for (const { id, last_seen } of rows) {
+      const known = before.get(id);
+      const unused = known?.lastSeen === last_seen ? known : { lastSeen: last_seen, since: this.#clock.monotonic() };
+      if (this.#clock.monotonic() - unused.since < SERVED_MS) this.#unused.set(id, unused);
+      else await keys.deleteMany({ tenant: SYSTEM_TENANT, where: { id, last_seen } });
+    }
   }
 
   async find(kid: string): Promise<KeyObject | null> {

@@ -4,6 +4,8 @@ import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { systemClock } from '../../runtime/clock.ts';
+import { DAY_MS } from '../../security/keys/published-keys.ts';
 import { refused } from '../support/refused.ts';
 import { ManualClock } from './identity-provider.ts';
 import { fleet, goodClaims, HOUR_MS, jwt, MINUTE_MS, newestPrivateKey, nodePair, part } from './key-fleet.ts';
@@ -244,6 +246,26 @@ describe('several controllers', () => {
       clock.advance(7_000);
       await assert.rejects(two.tokens.verify(token), refused('unauthenticated', EXPIRED));
     }
+  });
+
+  it('a controller whose clock is a day ahead does not delete the keys of the others, and unused keys are deleted in the end', async () => {
+    await using at = await fleet();
+    const ahead = { ...systemClock, now: () => at.clock.now() + DAY_MS, monotonic: () => at.clock.monotonic() };
+    const [one, two, wrong] = [at.controller(), at.controller(), at.controller({ clock: ahead })];
+    const { token } = await one.tokens.issue(node);
+    await two.tokens.verify(token);
+    await wrong.tokens.issue(node);
+    // Two reads the keys again.
+    at.clock.advance(61_000);
+    await two.tokens.verify(token);
+    const kids = async () => (await keys.find({ tenant: 'svc-system', limit: 10 })).map(({ id }) => id);
+    const keys = await at.sqlite.collection({ name: 'signing_keys', unique: [], indexes: [['last_seen']] });
+    assert.equal((await kids()).length, 2);
+    for (let step = 0; step < 32; step += 1) {
+      at.clock.advance(5 * MINUTE_MS);
+      await two.tokens.issue(node);
+    }
+    assert.ok(!(await kids()).includes(decodeProtectedHeader(token).kid ?? ''));
   });
 
   it('a controller that only verifies makes no key', async () => {
