@@ -171,7 +171,7 @@ describe('versions that share a fleet', { skip, timeout: 300_000 }, () => {
   });
 });
 
-describe('a version of an older format', { timeout: 300_000 }, () => {
+describe('a version of an older format', { timeout: 660_000 }, () => {
   const all = [
     [1, FORMAT_1, 'sqlite'],
     [2, FORMAT_2, 'sqlite'],
@@ -210,7 +210,7 @@ describe('restored backups', { timeout: 300_000 }, () => {
     const directory = await mkdtemp(join(tmpdir(), 'svc-backup-'));
     const [data, backup] = [join(directory, 'data'), join(directory, 'backup')];
     const node = new NodeProcess(['--data', data]);
-    const calls = new WorkflowCalls(node, AbortSignal.timeout(100_000));
+    const calls = new WorkflowCalls(node, AbortSignal.timeout(280_000));
     const runToTheEnd = async (): Promise<string> => {
       const id = await calls.run('at-once', {}, randomUUID());
       await waitUntil('the run to end', async () => (await calls.get(id)).status === 'completed', 30_000);

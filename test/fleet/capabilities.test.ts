@@ -45,6 +45,8 @@ describe('nodes with different models and tags', { skip }, () => {
     await waitUntil(
       'the node without models serves actors',
       async () => Number((await own(bare)).partitions.default) > 0,
+      // It is the first wait after the start: a busy machine hands half of the partitions over meanwhile.
+      60_000,
     );
     const agent = await whole.deploy(agentYaml('needs-a-model'));
     const runs = await Promise.all(Array.from({ length: 8 }, () => bare.run(agent, 'x')));

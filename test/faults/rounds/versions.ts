@@ -20,7 +20,7 @@ import { journalCounts } from '../../support/workflow-kill-marks.ts';
 import type { FaultCase, FaultStores, RoundOutcome } from './fault-case.ts';
 import { stillUnderWay, timeLeftMs } from './quiet.ts';
 
-const ROUND_MS = 180_000;
+const ROUND_MS = 10 * 60_000;
 const RUNS = 4;
 
 const workflow = (name: string, journal: string, states: object): string =>
