@@ -11,6 +11,7 @@ import type {
 } from '../actor-store.ts';
 import { type Address, tenantOf } from '../address.ts';
 import { errorLine } from '../effect-ledger.ts';
+import { SvcError } from '../errors.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
 import type { SharedLogs } from '../leases.ts';
 import type { Delivery, MailboxEntry } from '../message.ts';
@@ -131,8 +132,15 @@ export class EncryptedActorStore implements ActorStore {
     return { entries: await this.#readEntries(entries), next };
   };
 
-  load: ActorStore['load'] = async (partition, addresses) =>
-    this.#readAll(await this.#inner.load(partition, addresses), (index) => recordUse(addressAt(addresses, index)));
+  load: ActorStore['load'] = async (partition, addresses) => {
+    const stored = await this.#inner.load(partition, addresses);
+    await this.#cipher.toRead(stored);
+    try {
+      return await this.#readAll(stored, (index) => recordUse(addressAt(addresses, index)));
+    } catch (cause) {
+      throw new SvcError('internal', 'a stored record is damaged', { store: 'actors', cause });
+    }
+  };
 
   commit: ActorStore['commit'] = async (commit, readAhead) => {
     const outcome = await this.#inner.commit(await this.#encrypted(commit), readAhead);
@@ -279,9 +287,19 @@ export class EncryptedActorStore implements ActorStore {
 
   #plainEntries(entries: readonly MailboxEntry[]): readonly MailboxEntry[] {
     return entries.map((entry) => {
-      const body = this.#cipher.decrypt(entry.body, MESSAGE);
+      const body = this.#plainBody(entry.body);
       return body === entry.body ? entry : { ...entry, body };
     });
+  }
+
+  /** A damaged message stays as it is stored. Its reader cannot decode it and dead-letters it, without those behind it. */
+  #plainBody(body: string): string {
+    try {
+      return this.#cipher.decrypt(body, MESSAGE);
+    } catch (thrown) {
+      if (thrown instanceof SvcError && thrown.code === 'internal') return body;
+      throw thrown;
+    }
   }
 
   async #encrypted(commit: Commit): Promise<Commit> {

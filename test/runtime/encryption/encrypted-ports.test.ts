@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { addressOf } from '../../../runtime/address.ts';
 import { PAYLOAD_LIMIT_BYTES } from '../../../runtime/blobs.ts';
 import { type Clock, systemClock } from '../../../runtime/clock.ts';
 import { EncryptedActorStore } from '../../../runtime/encryption/encrypted-actor-store.ts';
@@ -74,6 +75,37 @@ test('a damaged reply is dropped, and the next one is received', async () => {
   tell('sound', text);
   await waitUntil('the sound one', () => heard.length > 0);
   assert.deepEqual(heard, ['sound answer']);
+  await rm(directory, { recursive: true });
+});
+
+test('a damaged message is read as it is stored, and a damaged record fails alone: the others can be read', async () => {
+  const directory = await privateDirectory();
+  const [inner, writer] = [new SqliteActorStore({ directory }), cipher()];
+  const reader = new EncryptedActorStore(inner, cipher());
+  await reader.open();
+  const [sound, broken] = [addressOf('thing', 'acme', 'sound'), addressOf('thing', 'acme', 'broken')];
+  await writer.toWrite(['acme']);
+  const damaged = (use: string): string => `${writer.encrypt('acme', 'a text', use).slice(0, -8)}AAAAAAA=`;
+  const message = damaged('message');
+  await inner.append('default:0', [{ id: '1', to: broken, body: message }], 10);
+  await reader.append('default:0', [{ id: '2', to: sound, body: '{}' }], 10);
+  const granted = await reader.acquire('default:0', 'node-a', 'grant', 60_000);
+  assert.ok(granted.kind === 'granted');
+  const { lease } = granted;
+  const [entries] = await reader.poll([{ lease, after: 0 }], 10);
+  assert.deepEqual(
+    entries?.map(({ body }) => body),
+    [message, '{}'],
+  );
+  const change = { events: [], sends: [], timersSet: [], timersCleared: [], effectsOpened: [], effectsCancelled: [] };
+  const rest = { ...change, after: 0, upTo: 0, journal: null, replies: [], handled: [] };
+  const records = [{ address: sound, record: 'a record' }];
+  const outcome = await reader.commit({ lease, ...rest, records }, 10);
+  assert.deepEqual(outcome.kind === 'committed' && outcome.next.map(({ body }) => body), [message, '{}']);
+  await inner.commit({ lease, ...rest, records: [{ address: broken, record: damaged(`record ${broken}`) }] }, 10);
+  await assert.rejects(reader.load('default:0', [sound, broken]), { code: 'internal', store: 'actors' });
+  assert.deepEqual(await reader.load('default:0', [sound]), ['a record']);
+  await reader.close();
   await rm(directory, { recursive: true });
 });
 
