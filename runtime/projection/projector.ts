@@ -23,7 +23,7 @@ interface ProjectorParts extends ActorProjectionParts {
   readonly random: Random;
   /** Keys of the ledger. Null: the node keeps no ledger. */
   readonly keys: KeyRuns | null;
-  /** Called when the ledger has got further runs of keys. */
+  /** Called when the ledger may have got further runs of keys, and each few seconds. */
   readonly onKeys: () => void;
 }
 
@@ -38,6 +38,8 @@ const VIEWS_EVERY_MS = 120;
  * smaller documents, and more fsyncs.
  */
 const LEDGER_EVERY_MS = 400;
+/** Pause between two looks for work on runs of keys when none is added: runs of other nodes, and what retention removed. */
+const KEYS_EVERY_MS = 5_000;
 const MOST_WAIT_MS = 5_000;
 const JOURNAL_PAGE = 200;
 /** Actors that are projected together: some milliseconds of this thread, and one write. */
@@ -60,6 +62,7 @@ export class Projector {
   #cancelTimer: () => void = () => {};
   #stopped = false;
   #ledgerAt = 0;
+  #keysAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
 
   static async open(parts: ProjectorParts): Promise<Projector> {
@@ -155,10 +158,8 @@ export class Projector {
 
   async #runOnce(ledger: boolean): Promise<void> {
     try {
-      const sources = this.#sources.served();
-      for (const source of sources.filter(({ projected, readBackTo }) => projected < readBackTo)) {
-        await this.#readBack(source);
-      }
+      for (const source of this.#sources.behind()) await this.#readBack(source);
+      const sources = this.#sources.pending();
       await this.#projectViews(sources);
       if (ledger) {
         this.#ledgerAt = this.#parts.clock.monotonic();
@@ -197,7 +198,7 @@ export class Projector {
     const rows = await store.readJournal(server.lease.log, source.projected, JOURNAL_PAGE);
     const commits: ProjectedCommit[] = [];
     for (const row of rows) if (row.upTo <= readBackTo) commits.push(await this.#projected(row, server));
-    const touched = { source, upTo: 0, addresses: this.#actors.touchedBy(commits) };
+    const touched = { source, pending: source.pending, upTo: 0, addresses: this.#actors.touchedBy(commits) };
     for (const stretch of stretchesOf([touched])) {
       const failed = await this.#actors.project(stretch.touched);
       // Already reported. The journal stays unchanged.
@@ -264,28 +265,34 @@ export class Projector {
    * project.
    */
   async #projectViews(sources: readonly Source[]): Promise<void> {
-    const begun = new Map(sources.map((source) => [source, source.pending]));
     const work: Work[] = [];
     for (const source of sources) {
-      const upTo = source.pending.length;
-      if (source.viewed === upTo) continue;
-      const touched = source.pending.slice(source.viewed).flatMap((commit) => [...(commit.touched ?? [])]);
-      work.push({ source, upTo, addresses: new Map(touched) });
+      const { pending } = source;
+      if (source.viewed === pending.length) continue;
+      const touched = pending.slice(source.viewed).flatMap((commit) => [...(commit.touched ?? [])]);
+      work.push({ source, pending, upTo: pending.length, addresses: new Map(touched) });
     }
+    if (work.length === 0) return;
     const failed = new Set<LogServer>();
     for (const { touched, ends } of stretchesOf(work)) {
       for (const server of await this.#actors.project(touched)) failed.add(server);
-      for (const { source, upTo } of ends) {
-        if (!failed.has(source.server) && source.pending === begun.get(source)) markViewed(source, upTo);
+      for (const { source, pending, upTo } of ends) {
+        if (!failed.has(source.server) && source.pending === pending) markViewed(source, upTo);
       }
     }
   }
 
   async #writeLedger(sources: readonly Source[]): Promise<void> {
+    const now = this.#parts.clock.monotonic();
+    // Each look reads the list of runs.
+    if (sources.length === 0 && now - this.#keysAt < KEYS_EVERY_MS) return;
     const done = sources.map((source) => ({ source, upTo: source.pending[source.viewed - 1]?.upTo ?? 0 }));
-    await this.#ledger.write(sources.map((source) => ledgerPartOf(source, source.viewed)));
-    if (done.length > 0) await this.#rounds.finish();
-    await Promise.all(done.map(({ source, upTo }) => this.#trim(source, upTo)));
+    if (done.length > 0) {
+      await this.#ledger.write(sources.map((source) => ledgerPartOf(source, source.viewed)));
+      await this.#rounds.finish();
+      await Promise.all(done.map(({ source, upTo }) => this.#trim(source, upTo)));
+    }
+    this.#keysAt = now;
     this.#parts.onKeys();
   }
 
@@ -302,6 +309,8 @@ export class Projector {
  */
 interface Work {
   readonly source: Source;
+  /** The commits in memory when it began. Memory that runs full meanwhile has another list. */
+  readonly pending: Source['pending'];
   readonly upTo: number;
   readonly addresses: ReadonlyMap<Address, Partition>;
 }

@@ -79,8 +79,23 @@ export class Sources {
     return source?.server === server ? source : undefined;
   }
 
-  served(): Source[] {
-    return [...this.#sources.values()].filter((source) => !source.server.lost);
+  /** The logs served here whose journals have rows that must be read. */
+  behind(): Source[] {
+    return this.#servedWith((source) => source.projected < source.readBackTo);
+  }
+
+  /** The logs served here that have commits in memory: few of the hundreds that a node holds. */
+  pending(): Source[] {
+    return this.#servedWith((source) => source.pending.length > 0);
+  }
+
+  #servedWith(has: (source: Source) => boolean): Source[] {
+    const found: Source[] = [];
+    // Each run of the projector reads all of them: a list of them would be half of the garbage of a quiet node.
+    this.#sources.forEach((source) => {
+      if (has(source) && !source.server.lost) found.push(source);
+    });
+    return found;
   }
 
   /** Adds a commit. `touched` are the actors that are to be projected. */
