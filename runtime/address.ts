@@ -43,36 +43,44 @@ export const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/;
 
 /** Builds an address. Throws `invalid_argument` when a part contains a character that could end its segment. */
 export function addressOf(kind: string, tenant: string, id: string): Address {
-  for (const [name, value] of [
-    ['kind', kind],
-    ['tenant', tenant],
-    ['id', id],
-  ] as const) {
-    if (!SEGMENT.test(value)) {
-      throw new SvcError('invalid_argument', `${name} of an address must match ${SEGMENT.source}`, { field: name });
-    }
-  }
+  checkSegment('kind', kind);
+  checkSegment('tenant', tenant);
+  checkSegment('id', id);
   return `${kind}/${tenant}/${id}`;
 }
 
-export function parseAddress(address: string): AddressParts {
-  const [kind, tenant, id, rest] = address.split('/');
-  if (kind === undefined || tenant === undefined || id === undefined || rest !== undefined) {
-    throw new SvcError('invalid_argument', 'an address is kind/tenant/id', { field: 'address' });
-  }
-  addressOf(kind, tenant, id);
-  return { kind, tenant, id };
+function checkSegment(name: string, value: string): void {
+  if (SEGMENT.test(value)) return;
+  throw new SvcError('invalid_argument', `${name} of an address must match ${SEGMENT.source}`, { field: name });
 }
 
-/** Whether a value from outside is an address. */
-export function isAddress(value: unknown): value is Address {
-  if (typeof value !== 'string') return false;
-  try {
-    parseAddress(value);
-    return true;
-  } catch {
-    return false;
+export function parseAddress(address: string): AddressParts {
+  const tenantAt = address.indexOf('/') + 1;
+  const idAt = address.indexOf('/', tenantAt) + 1;
+  if (tenantAt === 0 || idAt === 0 || address.includes('/', idAt)) {
+    throw new SvcError('invalid_argument', 'an address is kind/tenant/id', { field: 'address' });
   }
+  const parts = {
+    kind: address.slice(0, tenantAt - 1),
+    tenant: address.slice(tenantAt, idAt - 1),
+    id: address.slice(idAt),
+  };
+  checkSegment('kind', parts.kind);
+  checkSegment('tenant', parts.tenant);
+  checkSegment('id', parts.id);
+  return parts;
+}
+
+const WHOLE = new RegExp(`^${[SEGMENT, SEGMENT, SEGMENT].map(({ source }) => source.slice(1, -1)).join('/')}$`);
+
+/** Whether a value from outside is an address. */
+export const isAddress = (value: unknown): value is Address => typeof value === 'string' && WHOLE.test(value);
+
+/** Takes a text that was stored as an address. Throws `invalid_argument` when it is none. */
+export function asAddress(text: string): Address {
+  if (isAddress(text)) return text;
+  const { kind, tenant, id } = parseAddress(text);
+  return addressOf(kind, tenant, id);
 }
 
 /** The tenant of an address built by `addressOf`. */

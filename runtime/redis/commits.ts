@@ -1,5 +1,5 @@
 import type { Commit, CommitOutcome, Commits, Lease } from '../actor-store.ts';
-import { type Address, addressOf, isSharedLog, type Log, type Partition, parseAddress } from '../address.ts';
+import { type Address, asAddress, isSharedLog, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import type { MailboxEntry } from '../message.ts';
 import { readCommitOutcome, writeCommit } from './commit-section.ts';
@@ -88,10 +88,7 @@ export class RedisCommits implements Commits {
   async recorded(partition: Partition): Promise<Address[]> {
     try {
       const addresses = await this.#connection.hkeys(this.#keys.of(partition).states);
-      return addresses.map((address) => {
-        const { kind, tenant, id } = parseAddress(address);
-        return addressOf(kind, tenant, id);
-      });
+      return addresses.map(asAddress);
     } catch (error) {
       throw redisFailure(error);
     }

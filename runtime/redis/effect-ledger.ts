@@ -1,5 +1,5 @@
 import type { ClaimOutcome, EffectError, EffectLedger, EffectRow } from '../actor-store.ts';
-import { addressOf, type Partition, parseAddress } from '../address.ts';
+import { asAddress, type Partition } from '../address.ts';
 import { errorLine, readErrorLine } from '../effect-ledger.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
@@ -143,11 +143,10 @@ function readRow(id: string, row: string): EffectRow {
   if (!known || queue === undefined || address === undefined) {
     throw new SvcError('internal', undefined, { cause: new TypeError(`effect ${id} has an unreadable row`) });
   }
-  const { kind, tenant, id: actor } = parseAddress(address);
   return {
     id,
     queue,
-    address: addressOf(kind, tenant, actor),
+    address: asAddress(address),
     mode,
     ...(fairnessKey === '' ? {} : { fairnessKey }),
     status,

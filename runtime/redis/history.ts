@@ -1,5 +1,5 @@
 import type { Directory, EventAppend, EventLog, Journal, JournalRow, Lease } from '../actor-store.ts';
-import { type Address, addressOf, isPartition, type Log, type Partition, parseAddress } from '../address.ts';
+import { type Address, asAddress, isPartition, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { partsOf, positionOf, type Subscription } from '../leases.ts';
 import { type Connection, redisFailure } from './connection.ts';
@@ -161,8 +161,7 @@ export class RedisDirectory implements Directory {
       const entries = [];
       for (let n = 0; n + 1 < words.length; n += 2) {
         const [name = '', partition = ''] = words.slice(n, n + 2);
-        const { kind, tenant, id } = parseAddress(name);
-        entries.push({ address: addressOf(kind, tenant, id), partition: partitionIn(partition, name) });
+        entries.push({ address: asAddress(name), partition: partitionIn(partition, name) });
       }
       return { entries, next: next === '0' ? null : next };
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EventAppend, JournalRow } from '../actor-store.ts';
-import { type Address, addressOf, parseAddress } from '../address.ts';
+import { type Address, asAddress } from '../address.ts';
 import type { MailboxTable } from './actor-store-mailbox.ts';
 import type { PartitionState } from './actor-store-partition.ts';
 import type { PartitionBook } from './actor-store-partitions.ts';
@@ -77,10 +77,7 @@ export class ActorTable implements GroupMember {
   }
 
   recorded(partition: PartitionState): Address[] {
-    return this.#recorded.all(partition.id).map((row) => {
-      const { kind, tenant, id } = parseAddress(text(row, 'address'));
-      return addressOf(kind, tenant, id);
-    });
+    return this.#recorded.all(partition.id).map((row) => asAddress(text(row, 'address')));
   }
 
   count(partition: PartitionState): number {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AcquireOutcome, Lease } from '../actor-store.ts';
-import { type Address, addressOf, type Partition, type PoolLayout, parseAddress } from '../address.ts';
+import { type Address, asAddress, type Partition, type PoolLayout } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
 import { checkMember, checkSignal, type LiveMember, type Member, type MembersRead } from '../members.ts';
 import { ActorTable, JournalTable } from './actor-store-actors.ts';
@@ -130,8 +130,7 @@ class DirectoryTable {
   /** Returns a page, which begins behind the last address of the previous one. */
   placed(home: Partition, page: string | null): PlacedPage {
     const entries = this.#page.all(home, page ?? '', PAGE).map((row) => {
-      const { kind, tenant, id } = parseAddress(text(row, 'address'));
-      return { address: addressOf(kind, tenant, id), partition: partitionNamed(text(row, 'partition')) };
+      return { address: asAddress(text(row, 'address')), partition: partitionNamed(text(row, 'partition')) };
     });
     return { entries, next: entries.length < PAGE ? null : (entries.at(-1)?.address ?? null) };
   }
