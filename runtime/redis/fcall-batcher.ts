@@ -60,6 +60,27 @@ class Bundle {
   }
 }
 
+/**
+ * A call with dozens of arguments. The client library copies them twice and adds their texts piece by piece, which makes five
+ * strings of each argument and one more copy when they are sent: together a twentieth of the garbage of a tool call.
+ */
+class Fcall extends Command {
+  constructor(words: (string | number)[]) {
+    super('fcall', [], { replyEncoding: 'utf8' });
+    this.args = words;
+    this.stringifyArguments();
+  }
+
+  override toWritable(): string {
+    const pieces = [`*${this.args.length + 1}\r\n$5\r\nfcall\r\n`];
+    for (const arg of this.args) {
+      const text = String(arg);
+      pieces.push('$', `${Buffer.byteLength(text)}`, '\r\n', text, '\r\n');
+    }
+    return pieces.join('');
+  }
+}
+
 /** Placement of a store's keys and channels. */
 interface Placing {
   /** Prefix of all channels. */
@@ -207,8 +228,8 @@ export class FcallBatcher {
     }
   }
 
-  async #fcall(words: readonly (string | number)[], writes: boolean): Promise<unknown> {
-    const command = new Command('fcall', [...words], { replyEncoding: 'utf8' });
+  async #fcall(words: (string | number)[], writes: boolean): Promise<unknown> {
+    const command = new Fcall(words);
     this.#connection.sendCommand(command);
     // WAIT covers the earlier writes of its connection, so it is sent right behind the call.
     const [reply] = await Promise.all([command.promise, writes ? this.#replicated() : null]);
