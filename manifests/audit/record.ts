@@ -89,6 +89,8 @@ export const canonicalHash = (value: unknown): string => linkHash('sha256', cano
 
 /** The RFC 8785 form of a JSON value. */
 export function canonicalText(value: unknown): string {
+  const ordered = inOrder(value, MOST_DEPTH);
+  if (ordered !== UNUSUAL) return JSON.stringify(ordered);
   try {
     return canonicalize(value) ?? 'null';
   } catch (error) {
@@ -96,6 +98,62 @@ export function canonicalText(value: unknown): string {
     const wellFormed = text.replace(ESCAPE, (one, half: string | undefined) => (half ? '\uFFFD' : one));
     if (wellFormed === text) throw error;
     return canonicalize(JSON.parse(wellFormed)) ?? 'null';
+  }
+}
+
+const UNUSUAL = Symbol('a value that is left to the library');
+
+/** Values that are nested deeper are left to the library, which needs no stack for them. */
+const MOST_DEPTH = 100;
+
+/** Names that an object of JavaScript keeps in another order, or that mean something else to it. */
+const UNUSUAL_NAME = /^(?:\d+|__proto__|toJSON)$/;
+
+/**
+ * A copy whose names are in order, so that `JSON.stringify` writes the canonical text. The library adds text by text, which makes
+ * a string of each name, value and comma: three times the garbage. `UNUSUAL`: the copy might have another text.
+ */
+function inOrder(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return value.isWellFormed() ? value : UNUSUAL;
+  if (typeof value === 'number') return Number.isFinite(value) ? value : UNUSUAL;
+  if (value === null || typeof value === 'boolean') return value;
+  if (typeof value !== 'object' || depth === 0) return UNUSUAL;
+  if (Array.isArray(value)) {
+    const list: unknown[] = [];
+    for (const inner of value) {
+      const copy = inOrder(inner, depth - 1);
+      if (copy === UNUSUAL) return UNUSUAL;
+      list.push(copy);
+    }
+    return list;
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return UNUSUAL;
+  const names = Object.keys(value);
+  sortFew(names);
+  const ordered: Record<string, unknown> = {};
+  for (const name of names) {
+    const inner: unknown = Reflect.get(value, name);
+    if (inner === undefined) continue;
+    const copy = UNUSUAL_NAME.test(name) || !name.isWellFormed() ? UNUSUAL : inOrder(inner, depth - 1);
+    if (copy === UNUSUAL) return UNUSUAL;
+    ordered[name] = copy;
+  }
+  return ordered;
+}
+
+const FEW = 32;
+
+/** Sorts names in place by their UTF-16 units, as `sort` does, which copies them twice. */
+function sortFew(names: string[]): void {
+  if (names.length > FEW) {
+    names.sort();
+    return;
+  }
+  for (let end = 1; end < names.length; end += 1) {
+    const name = names[end] ?? '';
+    let at = end;
+    for (; at > 0 && (names[at - 1] ?? '') > name; at -= 1) names[at] = names[at - 1] ?? '';
+    names[at] = name;
   }
 }
 

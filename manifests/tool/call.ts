@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonRecord } from './json-record.ts';
 import { ToolScope } from './scope.ts';
 
 /** A volume and its path for the agent; `/workspace` is the execution's own volume unless another is mounted there. */
@@ -39,7 +40,7 @@ export type ToolSubject = z.output<typeof ToolSubject>;
 /** Input of the effect `tool.call`: one allowed call. */
 export const ToolRun = z.object({
   tool: z.string(),
-  arguments: z.record(z.string(), z.json()),
+  arguments: jsonRecord,
   /** Hash of the pinned offer; if it differs at the time of the call, the call is denied as `ToolChanged`. */
   schema_hash: z.string(),
   server: z.string().optional(),
@@ -73,8 +74,8 @@ const ERROR_CLASSES = ['fatal', 'policy', 'recoverable'] as const;
  * so.
  */
 export const ToolOutcome = z.object({
-  content: z.array(z.record(z.string(), z.json())),
-  structured: z.record(z.string(), z.json()).optional(),
+  content: z.array(jsonRecord),
+  structured: jsonRecord.optional(),
   is_error: z.boolean(),
   error: z
     .object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonRecord } from './json-record.ts';
 
 /**
  * One capability of a security context (W33). The first one whose pattern matches and whose limits hold allows the
@@ -57,7 +58,7 @@ export const ToolOffer = z.object({
   name: z.string(),
   description: z.string(),
   /** JSON Schema. */
-  input_schema: z.record(z.string(), z.json()),
+  input_schema: jsonRecord,
   /** SHA-256, hex, of the canonical JSON of name, description and input_schema. */
   schema_hash: z.string(),
   source: z.enum(['builtin', 'mcp']),
