@@ -64,8 +64,8 @@ class Bundle {
 const SIZES: readonly string[] = Array.from({ length: 256 }, (_, bytes) => `$${bytes}`);
 
 /**
- * A call with dozens of arguments. The client library copies them twice and adds their texts piece by piece, which makes five
- * strings of each argument and one more copy when they are sent: together a twentieth of the garbage of a tool call.
+ * A call with dozens of arguments. The client library copies them twice and adds their texts piece by piece, which leaves half as
+ * much garbage again (decision 0076).
  */
 class Fcall extends Command {
   constructor(words: (string | number)[]) {
