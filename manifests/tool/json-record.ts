@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const checked = z.record(z.string(), z.json());
 
-export type JsonRecord = z.output<typeof checked>;
+type JsonRecord = z.output<typeof checked>;
 
 /**
  * An object of JSON from outside: arguments and results of tools, and their schemas. Nearly all are valid, and are returned as they
