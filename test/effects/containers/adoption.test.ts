@@ -37,7 +37,9 @@ describe('a container is adopted and never run twice', NEEDS_PODMAN, () => {
   };
   const runsIn = async (id: string): Promise<number> =>
     (await readFile(join(setup.volume(id), 'runs'), 'utf8').catch(() => '')).length / 'run\n'.length;
-  const runs = (id: string, count: number) => waitUntil(`${count} run`, async () => (await runsIn(id)) === count);
+  /** On a busy machine a node that loads its sources and then starts a container takes half a minute. */
+  const runs = (id: string, count: number) =>
+    waitUntil(`${count} run`, async () => (await runsIn(id)) === count, 90_000);
   const container = (effectId: string) => setup.podman.docker.getContainer(`svc-${effectId}`);
   const exists = (effectId: string) =>
     container(effectId)
