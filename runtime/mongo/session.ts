@@ -81,8 +81,8 @@ export class MongoSession {
    * closed while the driver writes to it, it waits for ever and keeps the connection.
    */
   async ask<T>(call: (database: Db) => Promise<T>, { reads = false } = {}): Promise<T> {
-    const client = this.#openClient();
-    const database = this.#database;
+    const client = await this.#openClient();
+    const [database, heartbeats] = [this.#database, this.#heartbeats];
     const { waits } = this.#options;
     const isQuick = reads && this.#isUnreachable;
     const limitMs = isQuick ? waits.selectionMs : longestCallMs(waits);
@@ -94,9 +94,11 @@ export class MongoSession {
     try {
       const answer = await Promise.race([drive(() => call(database)), late]);
       this.#isUnreachable = false;
+      heartbeats.answered();
       return answer;
     } catch (cause) {
       this.#isUnreachable = unreachableStore(publicError(cause)) !== null;
+      if (!this.#isUnreachable) heartbeats.answered();
       throw cause;
     } finally {
       clearTimeout(timer);
@@ -124,9 +126,12 @@ export class MongoSession {
     await Promise.all(this.#closing);
   }
 
-  #openClient(): MongoClient {
+  async #openClient(): Promise<MongoClient> {
+    const isSilent = (): boolean => this.#heartbeats.silentMs > mostSilentMs(this.#options.waits);
+    // This thread may have been blocked: the driver first reads what arrived meanwhile, and begins the checks that are due.
+    if (isSilent()) await timersFirst();
     if (this.#isClosed) throw notOpen();
-    if (this.#heartbeats.silentMs > mostSilentMs(this.#options.waits)) this.#replace(this.#client);
+    if (isSilent()) this.#replace(this.#client);
     return this.#client;
   }
 
@@ -154,6 +159,9 @@ export class MongoSession {
   }
 }
 
+/** Resolves when every timer that is due has fired. */
+const timersFirst = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
 /** Set during everything that the driver does for a call, including connecting and monitoring servers. */
 const driving = new AsyncLocalStorage<true>();
 
@@ -178,10 +186,12 @@ function drive<T>(call: () => Promise<T>): Promise<T> {
 /**
  * Detects whether the driver still monitors its servers. When a connection is closed during a monitoring check, at the
  * wrong moment, that check never ends (the driver writes to a closed socket and waits for `drain`) and no other one
- * starts: the client never finds a server again that it lost.
+ * starts: the client never finds a server again that it lost. Answers to calls show that it has one: a server that is
+ * slow to answer checks, or a process that was busy, is no reason to close a client and its calls.
  */
 class Heartbeats {
   readonly #newsAt = new Map<string, number>();
+  #answeredAt = Number.NEGATIVE_INFINITY;
 
   constructor(client: MongoClient) {
     const onHeartbeat = ({ connectionId }: { readonly connectionId: string }): void => {
@@ -193,9 +203,18 @@ class Heartbeats {
     client.on('serverClosed', ({ address }) => this.#newsAt.delete(address));
   }
 
-  /** Time since the last report about the server that was checked least recently; 0 when none is monitored. */
+  /** A call was answered by a server. */
+  answered(): void {
+    this.#answeredAt = performance.now();
+  }
+
+  /**
+   * Time since the last answer, or since the last report about the server that was checked least recently if that is later;
+   * 0 when none is monitored.
+   */
   get silentMs(): number {
-    return performance.now() - Math.min(performance.now(), ...this.#newsAt.values());
+    const now = performance.now();
+    return now - Math.max(this.#answeredAt, Math.min(now, ...this.#newsAt.values()));
   }
 }
 
@@ -226,7 +245,7 @@ const SLACK_MS = 2_000;
  * Longest time without a report from the driver about a monitored server: it connects and shakes hands, or waits for
  * the next check (a streamed check is answered within a pause and the time of a connection).
  */
-const mostSilentMs = ({ selectionMs, heartbeatMs }: MongoWaits): number =>
+export const mostSilentMs = ({ selectionMs, heartbeatMs }: MongoWaits): number =>
   selectionMs + Math.max(selectionMs, heartbeatMs) + SLACK_MS;
 
 /** Longest time of one call of the driver by its own limits. */

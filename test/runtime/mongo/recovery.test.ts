@@ -5,7 +5,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Collection, StoredDocument } from '../../../runtime/documents.ts';
 import { toSvcError } from '../../../runtime/errors.ts';
 import { MongoDocuments } from '../../../runtime/mongo/documents.ts';
-import { longestCallMs, type MongoWaits, recoveredWithinMs } from '../../../runtime/mongo/session.ts';
+import { longestCallMs, type MongoWaits, mostSilentMs, recoveredWithinMs } from '../../../runtime/mongo/session.ts';
 import { mongoMissing } from '../../support/ferretdb.ts';
 import { type Link, startLink } from '../../support/link.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -20,6 +20,7 @@ const SLACK_MS = 10_000;
 const BETWEEN_LOOKS_MS = 500;
 /** With these settings the driver does not check the server by itself while a test runs. */
 const SELDOM: MongoWaits = { ...WAITS, heartbeatMs: 5_000 };
+const SLOW_ANSWERS: MongoWaits = { ...SELDOM, socketMs: 60_000 };
 
 /** Times so long that a wait of the driver without end is distinguished from a slow call. */
 const LONG: MongoWaits = { selectionMs: 5_000, heartbeatMs: 10_000, queueMs: 15_000, socketMs: 30_000 };
@@ -106,6 +107,20 @@ describe('connections to MongoDB that end under the driver', { skip, timeout: 30
     link.heal();
     assert.equal(await asked, 'unavailable', 'no probe watches the server any more');
     await answered(async () => assert.deepEqual(await notes.get('acme', 'looked-at'), doc));
+  });
+
+  test('calls under way are answered although the thread was blocked for longer than checks may be silent', async (context) => {
+    const notes = await opened(context, SLOW_ANSWERS);
+    const doc = { tenant: 'acme', id: 'under-way', version: 1 };
+    await notes.put(doc);
+    const before = link.passed.toStore;
+    link.cut('from-store');
+    const asked = notes.get('acme', 'under-way');
+    await waitUntil('the question is on its way', () => link.passed.toStore > before);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, mostSilentMs(SLOW_ANSWERS) + 100);
+    const next = notes.get('acme', 'under-way');
+    link.heal();
+    assert.deepEqual(await Promise.all([asked, next]), [doc, doc]);
   });
 
   test('a call on a connection that is closed under it ends, and blocks no later call', async (context) => {
