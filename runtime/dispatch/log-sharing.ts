@@ -40,7 +40,10 @@ interface Reading {
 }
 
 const REPEAT_MS = 50;
+/** Within this time a few nodes of the fleet look for logs whose holders are gone; each asks for every log. */
 const LOOK_FOR_LOGS_MS = 10_000;
+const LOOKING_NODES = 4;
+const ASKED_AT_ONCE = 64;
 
 /**
  * The logs that the partitions of this node share, one for each tag of the store (`SharedLogs.tagOf`), and the closed
@@ -55,7 +58,7 @@ export class LogSharing {
   readonly #shared = new LogsShared();
   /** Logs whose creation had an unknown outcome. */
   readonly #unsure = new Map<SharedLog, Lease<SharedLog>>();
-  #lookedAt = 0;
+  #lookAt: number | null = null;
 
   constructor(parts: LogSharingParts, on: LogSharingEvents) {
     this.#parts = parts;
@@ -249,12 +252,22 @@ export class LogSharing {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Takes over logs whose holders are gone, since their journals may not be in the documents. Looks for them at intervals. */
+  /**
+   * Takes over logs whose holders are gone, since their journals may not be in the documents. Looks for them at intervals, the
+   * longer the more nodes there are: if each of a thousand asked for a thousand logs, the store would do nothing else.
+   */
   async adoptLeft(): Promise<void> {
-    const now = this.#parts.clock.monotonic();
-    if (now - this.#lookedAt < LOOK_FOR_LOGS_MS) return;
-    this.#lookedAt = now;
-    for (const log of (await this.#logs?.list()) ?? []) await this.adopt(log);
+    const { clock, placement, random } = this.#parts;
+    const now = clock.monotonic();
+    const nodes = placement.incarnations().length;
+    const everyMs = LOOK_FOR_LOGS_MS * Math.max(1, nodes / LOOKING_NODES);
+    // Nodes that started together do not look together.
+    this.#lookAt ??= nodes > LOOKING_NODES ? now + random.fraction() * everyMs : now;
+    if (now < this.#lookAt) return;
+    this.#lookAt = now + everyMs;
+    const logs = (await this.#logs?.list()) ?? [];
+    for (let at = 0; at < logs.length; at += ASKED_AT_ONCE)
+      await allDone(logs.slice(at, at + ASKED_AT_ONCE).map((log) => this.adopt(log)));
   }
 
   /** Removes closed logs that were read to their end and whose journals are in the documents. */

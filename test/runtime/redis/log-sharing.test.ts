@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { z } from 'zod';
 import type { ActorStore } from '../../../runtime/actor-store.ts';
-import { addressOf, isSharedLog, type Partition, partitionOf } from '../../../runtime/address.ts';
+import { addressOf, isSharedLog, type Partition, partitionOf, type SharedLog } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { defineActor } from '../../../runtime/define-actor.ts';
 import { EmbeddedEffectQueue } from '../../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../../runtime/errors.ts';
+import { systemRandom } from '../../../runtime/random.ts';
 import { RedisActorStore } from '../../../runtime/redis/redis-actor-store.ts';
 import { connectClient, type Runtime, type RuntimeParts, startRuntime } from '../../../runtime/runtime.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
@@ -66,7 +67,7 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     const start = async (
       bend: (store: ActorStore) => Partial<ActorStore> = () => ({}),
       settings: RuntimeParts['settings'] = {},
-      placing: Partial<Pick<RuntimeParts, 'node' | 'placement' | 'documents'>> = {},
+      placing: Partial<Pick<RuntimeParts, 'node' | 'placement' | 'documents' | 'random'>> = {},
     ): Promise<Runtime> => {
       const faulty = new FaultyStore(store, { seed: 1 });
       for (const [name, value] of Object.entries(bend(store))) Object.defineProperty(faulty, name, { value });
@@ -316,6 +317,37 @@ describe('partitions of a node share a log', { skip: redisMissing() ?? false }, 
     await waitUntil('the node has the partition again', () => first.held().includes('default:0'));
     assert.deepEqual([await swap(first, 1, 3), await swap(first, 2, 3)], [false, true]);
   });
+
+  // If each node of a large fleet asked for every log, calls would grow with the square of the nodes.
+  for (const [nodes, looks] of [
+    [4, 1],
+    [1_000, 0],
+  ] as const)
+    test(`of ${nodes} nodes one that has started looks ${looks} times for logs without a holder`, async () => {
+      const at = await setup();
+      let [lists, renewals] = [0, 0];
+      const { placement } = testPlacement(async () => {
+        renewals += 1;
+        return { wanted: new Set(['default:0', 'default:1']), queues: ['default', 'system'] };
+      });
+      const lives = Array.from({ length: nodes }, (_, n) => `node-${n}/one`);
+      const runtime = await at.start(
+        (store) => {
+          const logs = new FaultyStore(store, { seed: 1 }).sharedLogs ?? assert.fail('no shared logs');
+          const list = (): Promise<readonly SharedLog[]> => {
+            lists += 1;
+            return logs.list();
+          };
+          return { sharedLogs: { ...logs, list } };
+        },
+        {},
+        { placement: { ...placement, incarnations: () => lives }, random: { ...systemRandom, fraction: () => 0.5 } },
+      );
+      await waitUntil('it has renewed its leases several times', () => renewals >= 5);
+      assert.equal(lists, looks);
+      await runtime.stop();
+      await at.close();
+    });
 
   test('a lease that was granted before a restart of the server joins no log: its partition has to be checked', async () => {
     const own = await startRedis({ appendfsync: 'always' });
