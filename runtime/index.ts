@@ -93,9 +93,12 @@ export async function startRuntime(options: RuntimeOptions): Promise<ActorRuntim
       client: runtime.client,
       ready: () => runtime.ready(),
       async stop() {
-        await runtime.stop();
-        await close();
-        clearInterval(alive);
+        try {
+          await runtime.stop();
+          await close();
+        } finally {
+          clearInterval(alive);
+        }
       },
     };
   } catch (error) {

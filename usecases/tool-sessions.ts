@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   type CallResult,
   InvokeReply,
@@ -9,7 +8,7 @@ import {
 import { ToolSessionState } from '../actors/tool-session/state.ts';
 import { ownerOf, projectToolSession, type ToolSessionDocument } from '../actors/tool-session/view.ts';
 import { AuditRecord } from '../manifests/audit/record.ts';
-import type { ToolOutcome } from '../manifests/tool/call.ts';
+import { ToolOutcome } from '../manifests/tool/call.ts';
 import type { ToolOffer } from '../manifests/tool/scope.ts';
 import { type Address, addressOf } from '../runtime/address.ts';
 import type { Blobs } from '../runtime/blobs.ts';
@@ -96,10 +95,7 @@ async function answerOf(parts: EndParts, result: CallResult, replayed: boolean):
   return { ...denied, ...(retry_after_ms === undefined ? {} : { retryAfterMs: retry_after_ms }) };
 }
 
-const Stored = z.object({
-  content: z.array(z.record(z.string(), z.json())),
-  structured: z.record(z.string(), z.json()).optional(),
-});
+const Stored = ToolOutcome.pick({ content: true, structured: true });
 
 /** The outcome with its whole content, which is read from its blob if it was stored in one. */
 async function whole({ blobs, tenant }: EndParts, outcome: ToolOutcome): Promise<ToolOutcome> {

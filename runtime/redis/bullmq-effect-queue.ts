@@ -279,11 +279,9 @@ export class BullmqEffectQueue implements EffectQueue {
     if (this.#client === null) throw new SvcError('unavailable', 'the effect queue is not open', { store: 'queue' });
     return this.#client;
   }
-
-  /** All keys of one queue share a hash tag, because BullMQ's scripts use several of them at once (Redis Cluster). */
 }
 
-/** Prefix of all keys of a queue, with its name as hash tag. */
+/** Prefix of all keys of a queue. They share a hash tag, because BullMQ's scripts use several of them at once (Redis Cluster). */
 const prefixOf = (name: string): string => `svc-effects:{${queueName(name)}}`;
 
 /**
