@@ -73,7 +73,7 @@ export class Dispatcher {
       wake: (target) => this.wake(target),
       areTogether: (one, other) => this.#ownership.logOf(one) === this.#ownership.logOf(other),
     });
-    this.#sweeps = new PartitionSweeps(options.store, options.effects, leaseOf, isLive);
+    this.#sweeps = new PartitionSweeps({ ...options, queue: options.effects, leaseOf, isLive });
     this.#unread = new UnreadWatch({
       ...options,
       servers: () => this.#ownership.logs,

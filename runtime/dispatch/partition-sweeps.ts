@@ -1,43 +1,51 @@
 import type { ActorStore, EffectRow, Lease } from '../actor-store.ts';
 import type { Address, Partition } from '../address.ts';
+import type { Clock } from '../clock.ts';
 import type { EffectQueue } from '../effect-queue.ts';
 import { fairnessPart } from '../effects/effect-envelope.ts';
-import { turnsFirst } from '../kit/waits.ts';
+import { sleep, turnsFirst } from '../kit/waits.ts';
 import type { Locator } from '../locator.ts';
+
+interface PartitionSweepsOptions {
+  readonly store: Pick<ActorStore, 'openEffects' | 'now'>;
+  readonly queue: Pick<EffectQueue, 'enqueue'>;
+  readonly clock: Pick<Clock, 'after'>;
+  readonly leaseOf: (partition: Partition) => Lease<Partition> | undefined;
+  /** Whether a runner (`node/incarnation`) may be alive. */
+  readonly isLive: (runner: string) => boolean;
+}
+
+/**
+ * Pause for each effect that a sweep read, about ten times what the read takes: a sweep of thousands of effects takes a
+ * tenth of the thread for a second, not all of it for a tenth of a second, in which each call would wait.
+ */
+const PAUSE_MS_AN_EFFECT = 0.1;
+
+/** Longest time that the pauses of one sweep take together. */
+const MOST_PAUSED_MS = 1_000;
 
 /** Which partitions of this node have unsettled effects, and the sweeps that keep those effects running (E1). */
 export class PartitionSweeps {
-  readonly #store: Pick<ActorStore, 'openEffects' | 'now'>;
-  readonly #queue: Pick<EffectQueue, 'enqueue'>;
-  readonly #leaseOf: (partition: Partition) => Lease<Partition> | undefined;
-  readonly #isLive: (runner: string) => boolean;
+  readonly #options: PartitionSweepsOptions;
   readonly #pending = new Set<Partition>();
   /** Jobs that were given to the queue since the lease was taken. */
   readonly #handed = new Map<Partition, Map<string, HandedOver>>();
   /** How many of the next sweeps skip a partition, because nothing in it is due before. */
   readonly #skips = new Map<Partition, number>();
 
-  constructor(
-    store: Pick<ActorStore, 'openEffects' | 'now'>,
-    queue: Pick<EffectQueue, 'enqueue'>,
-    leaseOf: (partition: Partition) => Lease<Partition> | undefined,
-    isLive: (runner: string) => boolean,
-  ) {
-    this.#store = store;
-    this.#queue = queue;
-    this.#leaseOf = leaseOf;
-    this.#isLive = isLive;
+  constructor(options: PartitionSweepsOptions) {
+    this.#options = options;
   }
 
   /**
    * Sweeps a partition that was just acquired: its last holder may have left effects, and may have died while it held
    * their jobs.
    */
-  acquired(lease: Lease<Partition>): Promise<void> {
+  async acquired(lease: Lease<Partition>): Promise<void> {
     this.#pending.add(lease.log);
     this.#handed.delete(lease.log);
     this.#skips.delete(lease.log);
-    return this.#sweepOne(lease.log, lease.grant);
+    await this.#sweepOne(lease.log, lease.grant);
   }
 
   /** Notes that an effect was opened. */
@@ -54,14 +62,17 @@ export class PartitionSweeps {
 
   /**
    * Sweeps the noted partitions, without those that are skipped now. `died` is an incarnation that ended: its jobs may be
-   * stuck, so no partition is skipped then.
+   * stuck, so no partition is skipped then, and there are no pauses.
    */
   async sweep(died?: string): Promise<void> {
-    for (const partition of [...this.#pending]) {
+    const partitions = [...this.#pending];
+    const mostMs = died === undefined ? MOST_PAUSED_MS / partitions.length : 0;
+    for (const partition of partitions) {
       if (died === undefined && this.#isSkipped(partition)) continue;
-      await this.#sweepOne(partition, died);
-      // Thousands of effects may be open, and an embedded store reads them all without a pause.
-      await turnsFirst();
+      const effects = await this.#sweepOne(partition, died);
+      const pauseMs = Math.min(mostMs, effects * PAUSE_MS_AN_EFFECT);
+      // An embedded store reads without giving turns and calls a chance to run.
+      await (pauseMs < 1 ? turnsFirst() : sleep(this.#options.clock, pauseMs));
     }
   }
 
@@ -71,23 +82,26 @@ export class PartitionSweeps {
     return left > 0;
   }
 
-  async #sweepOne(partition: Partition, token?: string): Promise<void> {
+  /** Returns how many effects were read. */
+  async #sweepOne(partition: Partition, token?: string): Promise<number> {
     // Removed before the read: an effect opened meanwhile puts it back.
-    if (!this.#pending.delete(partition)) return;
+    if (!this.#pending.delete(partition)) return 0;
+    const { store, queue, isLive } = this.#options;
     try {
-      const rows = await this.#store.openEffects(partition);
+      const rows = await store.openEffects(partition);
       if (rows.length === 0) {
         this.#handed.delete(partition);
-        return;
+        return 0;
       }
       const handed = this.#handed.get(partition) ?? new Map<string, HandedOver>();
       this.#handed.set(partition, handed);
-      const now = await this.#store.now(partition);
-      const store = { openEffects: async () => rows, now: async () => now };
-      await sweepEffects(store, this.#queue, partition, { isLive: this.#isLive, token, handed });
+      const now = await store.now(partition);
+      const readOnce = { openEffects: async () => rows, now: async () => now };
+      await sweepEffects(readOnce, queue, partition, { isLive, token, handed });
       const isNoted = this.#pending.has(partition);
       this.#keep(partition);
-      if (!isNoted) this.#skips.set(partition, skipsOf(rows, now, this.#isLive));
+      if (!isNoted) this.#skips.set(partition, skipsOf(rows, now, isLive));
+      return rows.length;
     } catch (thrown) {
       this.#keep(partition);
       throw thrown;
@@ -95,7 +109,7 @@ export class PartitionSweeps {
   }
 
   #keep(partition: Partition): void {
-    if (this.#leaseOf(partition) !== undefined) this.#pending.add(partition);
+    if (this.#options.leaseOf(partition) !== undefined) this.#pending.add(partition);
   }
 }
 
@@ -193,8 +207,11 @@ interface SweepOptions {
   readonly handed?: Map<string, HandedOver>;
 }
 
-/** Effects that will be due within this time are enqueued too: one sweep interval, so that none waits for the next sweep. */
-const AHEAD_MS = 2_000;
+/**
+ * Effects that will be due within this time are enqueued too, so that none waits for the next sweep: longest time from one sweep
+ * of a partition to the next, with the pauses.
+ */
+const AHEAD_MS = 3_000;
 
 /** Most sweeps in a row that skip a partition: the longest delay of an effect whose runner gave it back without queueing it. */
 const MOST_SKIPS = 4;
@@ -221,7 +238,7 @@ interface HandOver {
 
 /**
  * Enqueues the effects of a partition that should be running (E1: the record decides, and a job may get lost). The
- * partition's holder calls it after it got the lease, when a node died, and every two seconds. Enqueueing a queued job
+ * partition's holder calls it after it got the lease, when a node died, and every two or three seconds. Enqueueing a queued job
  * changes nothing but costs the queue work. So a job that `handed` contains is enqueued again only for another row or
  * token, or after 30 to 60 s. Returns how many jobs were given to the queue.
  */

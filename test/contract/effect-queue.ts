@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
+import { systemClock } from '../../runtime/clock.ts';
 import { PartitionSweeps, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectHandler } from '../../runtime/effect.ts';
 import type { EffectJob, EffectQueue } from '../../runtime/effect-queue.ts';
@@ -370,12 +371,11 @@ export function effectQueueContract(adapter: QueueAdapter, nth = 1): void {
           now: async () => (await ledger.now()) + laterMs,
         };
         const lease = { log: PARTITION, node: 'node-a', epoch: 1, grant: 'grant' };
-        const sweeps = new PartitionSweeps(
-          store,
-          queue,
-          () => lease,
-          () => true,
-        );
+        const sweeps = new PartitionSweeps({
+          ...{ store, queue, clock: systemClock },
+          leaseOf: () => lease,
+          isLive: () => true,
+        });
         await sweeps.acquired(lease);
         await adapter.loseJobs?.();
         const ok = effect('test.ok', async () => 'ok');

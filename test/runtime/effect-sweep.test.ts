@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EffectRow } from '../../runtime/actor-store.ts';
+import type { Partition } from '../../runtime/address.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { type HandedOver, PartitionSweeps, sweepEffects } from '../../runtime/dispatch/partition-sweeps.ts';
 import type { EffectJob } from '../../runtime/effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -89,12 +91,11 @@ function sweptOften(first: readonly EffectRow[]) {
     now: async () => NOW + seen.ms,
   };
   const enqueue = async ({ id }: EffectJob) => void seen.queued.push(id);
-  const sweeps = new PartitionSweeps(
-    store,
-    { enqueue },
-    () => lease,
-    () => seen.live,
-  );
+  const sweeps = new PartitionSweeps({
+    ...{ store, queue: { enqueue }, clock: systemClock },
+    leaseOf: () => lease,
+    isLive: () => seen.live,
+  });
   const until = async (ms: number): Promise<void> => {
     for (; seen.ms < ms; await sweeps.sweep()) seen.ms += 2_000;
   };
@@ -108,6 +109,36 @@ test('effects that run or wait are not read by each sweep, however many there ar
   await until(20_000);
   assert.equal(seen.reads, 3);
   assert.deepEqual(seen.queued, []);
+});
+
+test('a sweep pauses in proportion to the effects that it read, a second at most, and not after a death', async () => {
+  const pauses: number[] = [];
+  const clock = {
+    after(delayMs: number, call: () => void) {
+      pauses.push(delayMs);
+      const timer = setImmediate(call);
+      return () => clearImmediate(timer);
+    },
+  };
+  const store = {
+    openEffects: async (partition: Partition) =>
+      Array.from({ length: counts.get(partition) ?? 0 }, (_, n) => row(`${n}`, 'started', NOW + 60_000, 'b/life-1')),
+    now: async () => NOW,
+  };
+  const counts = new Map<Partition, number>([
+    ['default:1', 3],
+    ['default:2', 40],
+    ['default:3', 100_000],
+    ['default:4', 100_000],
+  ]);
+  const leaseOf = (log: Partition) => ({ log, node: 'a', epoch: 1, grant: 'grant' });
+  const sweeps = new PartitionSweeps({ store, queue: { enqueue: async () => {} }, clock, leaseOf, isLive: () => true });
+  for (const partition of counts.keys()) sweeps.note(partition);
+  await sweeps.sweep('c/life-1');
+  assert.deepEqual(pauses, []);
+  for (const partition of counts.keys()) sweeps.note(partition);
+  await sweeps.sweep();
+  assert.deepEqual(pauses, [4, 250, 250]);
 });
 
 test('a sweep finds at its time what comes due, is opened, is given back or loses its runner', async () => {
