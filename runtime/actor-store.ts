@@ -43,6 +43,10 @@ export interface ActorStore
     StoreFacts {
   /** Logs that several partitions share. Absent when the store has none: each partition then has its own log only. */
   readonly sharedLogs?: SharedLogs;
+  /**
+   * Reads an entry that is `locked`. Rejects with `unavailable` while its key cannot be had. Absent: the store locks no entry.
+   */
+  readonly unlock?: (entry: MailboxEntry) => Promise<MailboxEntry>;
   /** Whether it writes on the thread that runs the turns: running turns while it writes then gains nothing. Default: false. */
   readonly isInProcess?: boolean;
   /** Creates what is missing (schema, functions) and connects. */

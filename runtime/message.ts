@@ -37,6 +37,8 @@ export interface MailboxEntry {
   readonly body: string;
   /** For an entry of a shared log: the partition that it is for. Absent: the log is the partition's own. */
   readonly partition?: Partition;
+  /** Why the body is still encrypted: its key cannot be had now. `ActorStore.unlock` reads it later. */
+  readonly locked?: string;
 }
 
 /** Where a message comes from. The mailbox bound counts `client` messages only (K7). */

@@ -11,7 +11,7 @@ import { type Committing, commitTurns, packTurns, type TurnsToCommit } from './c
 import type { KernelParts } from './kernel-parts.ts';
 import { type BatchResults, LocalResults } from './local-results.ts';
 import { type BatchInput, type BatchOwner, BatchRun, goOnAhead, type Handling } from './run-batch.ts';
-import { SlowActors } from './slow-actors.ts';
+import { SlowActors, unlocked } from './slow-actors.ts';
 
 type Entries = readonly MailboxEntry[];
 
@@ -48,7 +48,7 @@ export class LogBatches {
     this.#owner = owner;
     this.#committing = committing;
     const { clock, warn } = parts;
-    const handle = (entries: Entries) => this.#resumeAll(entries, between);
+    const handle = async (entries: Entries) => this.#resumeAll(await unlocked(parts.store, entries), between);
     this.slow = parts.store.sharedLogs === undefined ? null : new SlowActors({ clock, warn, handle });
   }
 

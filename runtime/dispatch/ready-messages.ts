@@ -1,4 +1,4 @@
-import type { Address, Partition } from '../address.ts';
+import { type Address, type Partition, tenantOf } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { WaitBudget } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
@@ -6,7 +6,7 @@ import type { Activation, ActorDraft } from '../turns/actor-draft.ts';
 import { decodeDeferred, decodeEntry, isReadable, loadActivations } from '../turns/loading.ts';
 import { isSpilled } from '../turns/payload.ts';
 import type { KernelParts } from './kernel-parts.ts';
-import type { SlowActors } from './slow-actors.ts';
+import { keyOfTenant, type SlowActors } from './slow-actors.ts';
 
 interface MessagesToReady {
   readonly entries: readonly MailboxEntry[];
@@ -44,7 +44,7 @@ export async function readyMessages(parts: KernelParts, asked: MessagesToReady):
     const messages = await decodeAll(parts, asked, patience);
     const waiting = slow === null ? new Map<number, string>() : findWaiting(asked, slow, messages);
     const isNow = (index: number): boolean => !waiting.has(index);
-    const { activations, late } = await loadActivations(
+    const { activations, late, locked } = await loadActivations(
       parts,
       unknownAmong(asked, messages, isNow),
       begunAmong(asked, messages),
@@ -55,7 +55,10 @@ export async function readyMessages(parts: KernelParts, asked: MessagesToReady):
       const message = messages[index];
       if (slow === null || !isNow(index) || message == null || !isReadable(message)) continue;
       if (!late.has(message.to) && !drainsLarge(activations.get(message.to))) continue;
-      waiting.set(index, slow.keyOf(entry.body, message.to));
+      waiting.set(
+        index,
+        locked.has(message.to) ? keyOfTenant(tenantOf(message.to)) : slow.keyOf(entry.body, message.to),
+      );
     }
     const [now, readable] =
       waiting.size === 0
@@ -76,7 +79,12 @@ async function decodeAll(
 ): Promise<(Message | SvcError | null)[]> {
   const messages: (Message | SvcError | null)[] = [];
   const reading: Promise<void>[] = [];
-  for (const [index, { body }] of entries.entries()) {
+  for (const [index, { body, locked }] of entries.entries()) {
+    if (locked !== undefined) {
+      if (patience === null) throw new SvcError('unavailable', locked);
+      messages.push(null);
+      continue;
+    }
     const decoded = decodeEntry(payloads, body);
     messages.push(decoded instanceof Promise ? null : decoded);
     if (!(decoded instanceof Promise)) continue;
@@ -106,12 +114,26 @@ function findWaiting(
     const message = messages[index] ?? null;
     if (message instanceof SvcError) continue;
     const key = slow.keyOf(body, message?.to ?? null);
-    const mustWait = message === null || keys.has(key) || (!drafts.has(message.to) && slow.mustWait(key, message.to));
-    if (!mustWait) continue;
-    waiting.set(index, key);
-    keys.add(key);
+    const found = message === null ? key : waitingKey(key, message.to, keys, slow, drafts.has(message.to));
+    if (found === null) continue;
+    waiting.set(index, found);
+    keys.add(found);
   }
   return waiting;
+}
+
+/** The key under which a message must wait, because earlier ones with it wait; null: it need not. */
+function waitingKey(
+  key: string,
+  to: Address,
+  keys: ReadonlySet<string>,
+  slow: SlowActors,
+  isDraft: boolean,
+): string | null {
+  if (keys.has(key)) return key;
+  const ofTenant = keyOfTenant(tenantOf(to));
+  if (keys.has(ofTenant)) return ofTenant;
+  return isDraft ? null : slow.waitingKey(key, to);
 }
 
 function unknownAmong(

@@ -1,6 +1,8 @@
-import type { Address, Partition } from '../address.ts';
+import type { ActorStore } from '../actor-store.ts';
+import { type Address, type Partition, tenantOf } from '../address.ts';
 import type { Clock } from '../clock.ts';
 import { ownerPart } from '../documents/blob-reference.ts';
+import { isEncrypted, tenantOfEncrypted } from '../encryption/text-cipher.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import { counted } from '../kit/counted.ts';
 import { backoffMs, sleep } from '../kit/waits.ts';
@@ -22,6 +24,9 @@ export interface Postponed {
   /** Key of its actor (`keyOf`). */
   readonly key: string;
 }
+
+/** Names all actors of a tenant: their messages wait together for its key. */
+export const keyOfTenant = (tenant: string): string => `#${tenant}`;
 
 /** Postponed messages of one actor, in order. */
 interface Waiting {
@@ -64,8 +69,9 @@ export class SlowActors {
     this.#parts = parts;
   }
 
-  /** Owner of a body that is stored in Blobs. Null when the body does not name it. */
+  /** Owner of a body that is stored in Blobs, or the tenant of an encrypted one. Null when the body does not name it. */
   ownerOf(body: string): string | null {
+    if (isEncrypted(body)) return keyOfTenant(tenantOfEncrypted(body));
     const dot = body.lastIndexOf('.');
     return isSpilled(body) && dot > 0 ? body.slice(dot + 1) : null;
   }
@@ -76,11 +82,14 @@ export class SlowActors {
   }
 
   /**
-   * Whether a message must be postponed, because earlier ones of its actor are, or because writing the actor took long
-   * a moment ago.
+   * The key under which a message must be postponed, because earlier ones of its actor or tenant are, or because writing the
+   * actor took long a moment ago. Null: it need not wait.
    */
-  mustWait(key: string, to: Address): boolean {
-    return this.#waiting.has(key) || this.isHeavy(to);
+  waitingKey(key: string, to: Address): string | null {
+    if (this.#waiting.has(key)) return key;
+    const ofTenant = keyOfTenant(tenantOf(to));
+    if (this.#waiting.has(ofTenant)) return ofTenant;
+    return this.isHeavy(to) ? key : null;
   }
 
   /** Number of postponed messages. */
@@ -105,7 +114,8 @@ export class SlowActors {
 
   /** Whether messages of an actor are postponed. */
   isWaiting(address: Address): boolean {
-    return this.#waiting.size > 0 && this.#waiting.has(ownerPart(address));
+    if (this.#waiting.size === 0) return false;
+    return this.#waiting.has(ownerPart(address)) || this.#waiting.has(keyOfTenant(tenantOf(address)));
   }
 
   /** Whether messages of a partition are postponed. */
@@ -206,6 +216,25 @@ export class SlowActors {
   }
 }
 
+/** The entries up to the first one whose key cannot be had. Throws when that is the first. */
+export async function unlocked(
+  store: Pick<ActorStore, 'unlock'>,
+  entries: readonly MailboxEntry[],
+): Promise<readonly MailboxEntry[]> {
+  const { unlock } = store;
+  if (unlock === undefined || entries.every(({ locked }) => locked === undefined)) return entries;
+  const readable: MailboxEntry[] = [];
+  for (const entry of entries) {
+    try {
+      readable.push(entry.locked === undefined ? entry : await unlock(entry));
+    } catch (thrown) {
+      if (readable.length === 0) throw thrown;
+      break;
+    }
+  }
+  return readable;
+}
+
 const PAGE = 256;
 
 const LOOK_AGAIN_MS = 100;
@@ -228,9 +257,7 @@ export async function takePostponed(
     while (isLeft && !isOver()) {
       try {
         const page = (await store.sharedLogs?.postponed(partition, after, PAGE)) ?? [];
-        slow.add(
-          page.map((entry) => ({ entry: { ...entry, partition }, key: slow.keyOf(entry.body, receiverOf(entry)) })),
-        );
+        for (const entry of page) slow.add([{ entry: { ...entry, partition }, key: keyOf(slow, entry) }]);
         after = page.at(-1)?.seq ?? after;
         isLeft = page.length > 0;
       } catch (thrown) {
@@ -243,9 +270,16 @@ export async function takePostponed(
   }
 }
 
+/** The key of an entry, behind which earlier ones may wait. */
+function keyOf(slow: SlowActors, entry: MailboxEntry): string {
+  const to = receiverOf(entry);
+  const key = slow.keyOf(entry.body, to);
+  return to === null ? key : (slow.waitingKey(key, to) ?? key);
+}
+
 /** The receiver of an entry. Null when the body is in Blobs or cannot be decoded. */
-function receiverOf({ body }: MailboxEntry): Address | null {
-  if (isSpilled(body)) return null;
+function receiverOf({ body, locked }: MailboxEntry): Address | null {
+  if (isSpilled(body) || locked !== undefined) return null;
   try {
     return decodeMessageText(body).to;
   } catch {

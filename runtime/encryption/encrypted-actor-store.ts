@@ -10,12 +10,14 @@ import type {
   PartitionChanges,
 } from '../actor-store.ts';
 import { type Address, tenantOf } from '../address.ts';
+import { systemClock } from '../clock.ts';
 import { errorLine } from '../effect-ledger.ts';
 import { SvcError } from '../errors.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
+import { WaitBudget } from '../kit/waits.ts';
 import type { SharedLogs } from '../leases.ts';
 import type { Delivery, MailboxEntry } from '../message.ts';
-import type { TextCipher } from './text-cipher.ts';
+import { isEncrypted, type TextCipher } from './text-cipher.ts';
 
 /**
  * Purpose of a text, which its encryption authenticates. Messages move between mailboxes, timers and effects, so they share
@@ -24,6 +26,8 @@ import type { TextCipher } from './text-cipher.ts';
 const MESSAGE = 'message';
 const REPLY = 'reply';
 const JOURNAL = 'journal';
+/** How long entries wait for keys that are not in memory. */
+const KEY_PATIENCE_MS = 50;
 const recordUse = (address: Address): string => `record ${address}`;
 const eventUse = (address: Address, seq: number): string => `event ${address} ${seq}`;
 const effectUse = (id: string): string => `effect ${id}`;
@@ -123,8 +127,14 @@ export class EncryptedActorStore implements ActorStore {
 
   poll: ActorStore['poll'] = async (asks, limit) => {
     const polled = await this.#inner.poll(asks, limit);
-    await this.#cipher.toRead(polled.flatMap((entries) => entries?.map(({ body }) => body) ?? []));
+    await this.#keysOf(polled.flatMap((entries) => entries ?? []));
     return polled.map((entries) => entries && this.#plainEntries(entries));
+  };
+
+  unlock = async (entry: MailboxEntry): Promise<MailboxEntry> => {
+    const { locked: _why, ...stored } = entry;
+    await this.#cipher.toRead([stored.body]);
+    return { ...stored, body: this.#plainBody(stored.body) };
   };
 
   unread: ActorStore['unread'] = async (partition, address, after, limit) => {
@@ -156,7 +166,8 @@ export class EncryptedActorStore implements ActorStore {
 
   readJournal: ActorStore['readJournal'] = async (log, after, limit) => {
     const rows = await this.#inner.readJournal(log, after, limit);
-    await this.#cipher.toRead(rows.flatMap(({ row, entries }) => [row, ...entries.map(({ body }) => body)]));
+    await this.#cipher.toRead(rows.map(({ row }) => row));
+    await this.#cipher.toReadWhatIsKept(rows.flatMap(({ entries }) => entries.map(({ body }) => body)));
     return rows.map((one) => ({
       ...one,
       row: this.#cipher.decrypt(one.row, JOURNAL),
@@ -281,12 +292,23 @@ export class EncryptedActorStore implements ActorStore {
   }
 
   async #readEntries(entries: readonly MailboxEntry[]): Promise<readonly MailboxEntry[]> {
-    await this.#cipher.toRead(entries.map(({ body }) => body));
+    await this.#keysOf(entries);
     return this.#plainEntries(entries);
+  }
+
+  /** Fetches the keys of entries, as far as they can be had soon: one tenant without a key must not stop the others. */
+  async #keysOf(entries: readonly MailboxEntry[]): Promise<void> {
+    const locked = entries.filter(({ body }) => this.#cipher.lockOf(body) !== null);
+    if (locked.length === 0) return;
+    const patience = new WaitBudget(systemClock, KEY_PATIENCE_MS);
+    await patience.for(locked.map(async ({ body }) => this.#cipher.toRead([body])));
+    patience.end();
   }
 
   #plainEntries(entries: readonly MailboxEntry[]): readonly MailboxEntry[] {
     return entries.map((entry) => {
+      const locked = this.#cipher.lockOf(entry.body);
+      if (locked !== null) return { ...entry, locked };
       const body = this.#plainBody(entry.body);
       return body === entry.body ? entry : { ...entry, body };
     });
@@ -342,7 +364,11 @@ export class EncryptedActorStore implements ActorStore {
       sends: sends.map((one) => ({ ...one, delivery: this.#delivery(one.delivery) })),
       timersSet: timersSet.map((one) => ({ ...one, delivery: this.#delivery(one.delivery) })),
       effectsOpened: effectsOpened.map((one) => ({ ...one, body: text(one.address, one.body, effectUse(one.id)) })),
-      postponed: postponed?.map((one) => ({ ...one, body: this.#cipher.encryptShared(one.body, MESSAGE) })),
+      // A locked message is encrypted already.
+      postponed: postponed?.map((one) => ({
+        ...one,
+        body: isEncrypted(one.body) ? one.body : this.#cipher.encryptShared(one.body, MESSAGE),
+      })),
     };
   }
 }

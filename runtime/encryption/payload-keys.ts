@@ -1,3 +1,8 @@
+/** Reason of an `unavailable` error: the key cannot be had now. */
+export const KEY_AWAY = 'payload_key_away';
+/** The same, because the store does not have it any more. */
+export const KEY_MISSING = 'payload_key_missing';
+
 /** A key of one tenant. Its number is the version of the key ring that was current when it was made. */
 export interface PayloadKey {
   readonly tenant: string;
@@ -22,6 +27,9 @@ export interface PayloadKeys {
   loadNewest(tenant: string): Promise<PayloadKey>;
   /** A key by its number when it is in memory. */
   known(tenant: string, version: number): PayloadKey | undefined;
-  /** Throws `unavailable` naming tenant and version, also for a key that is missing: restoring it heals all readers. */
+  /**
+   * Throws `unavailable` naming tenant and version, also for a key that is missing (reason `KEY_MISSING`): restoring it heals
+   * all readers.
+   */
   load(tenant: string, version: number): Promise<PayloadKey>;
 }

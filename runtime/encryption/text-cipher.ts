@@ -7,9 +7,9 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { SvcError } from '../errors.ts';
+import { SvcError, toSvcError } from '../errors.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
-import type { PayloadKey, PayloadKeys } from './payload-keys.ts';
+import { KEY_AWAY, KEY_MISSING, type PayloadKey, type PayloadKeys } from './payload-keys.ts';
 
 /** First character of encrypted text. Text of the kernel is JSON, or a reference that begins with `@`. */
 const MARK = '#';
@@ -51,7 +51,7 @@ interface Session {
 const deriveKey = (key: PayloadKey, salt: Uint8Array): KeyObject =>
   createSecretKey(new Uint8Array(hkdfSync('sha256', key.secret, salt, 'svc payload text', 32)));
 
-const isEncrypted = (text: string): boolean => text.startsWith(MARK);
+export const isEncrypted = (text: string): boolean => text.startsWith(MARK);
 
 /**
  * Encrypts texts and bytes of tenants with AES-256-GCM: `#TENANT/VERSION/BASE64` of salt, nonce, tag and ciphertext. Each text
@@ -63,6 +63,8 @@ export class TextCipher {
   #keys: PayloadKeys | null = null;
   readonly #sessions = new WeakMap<PayloadKey, Session>();
   readonly #derived = new WeakMap<PayloadKey, Map<string, KeyObject>>();
+  /** Why the last fetch of a key failed, by `idOf`. */
+  readonly #locks = new Map<string, string>();
 
   use(keys: PayloadKeys): void {
     this.#keys = keys;
@@ -100,12 +102,43 @@ export class TextCipher {
     const missing = new Map<string, Name>();
     for (const text of texts) {
       if (text == null || !isEncrypted(text)) continue;
-      const name = nameOf(text);
-      if (keys.known(name.tenant, name.version) !== undefined) continue;
-      missing.set(`${name.tenant}/${name.version}`, name);
+      const name = namedBy(text);
+      // A text that names no key is damaged, and `decrypt` says so.
+      if (name === null || keys.known(name.tenant, name.version) !== undefined) continue;
+      missing.set(idOf(name), name);
     }
     if (missing.size === 0) return NO_WAIT;
-    return Promise.all([...missing.values()].map(({ tenant, version }) => keys.load(tenant, version)));
+    return Promise.all([...missing].map(([name, { tenant, version }]) => this.#load(keys, name, tenant, version)));
+  }
+
+  /** `toRead`, but a key that the store does not have any more stops nothing. */
+  async toReadWhatIsKept(texts: readonly string[]): Promise<void> {
+    const fetched = await Promise.allSettled(texts.map(async (text) => this.toRead([text])));
+    for (const one of fetched)
+      if (one.status === 'rejected' && toSvcError(one.reason).reason !== KEY_MISSING) throw one.reason;
+  }
+
+  /** Why a text cannot be decrypted now: its key was not fetched. Null: it can, or it is damaged. */
+  lockOf(text: string): string | null {
+    if (this.#keys === null || !isEncrypted(text)) return null;
+    const name = namedBy(text);
+    if (name === null || this.#keys.known(name.tenant, name.version) !== undefined) return null;
+    return (
+      this.#locks.get(idOf(name)) ??
+      `version ${name.version} of the payload key of tenant ${name.tenant} was not fetched yet`
+    );
+  }
+
+  async #load(keys: PayloadKeys, id: string, tenant: string, version: number): Promise<void> {
+    try {
+      await keys.load(tenant, version);
+      this.#locks.delete(id);
+    } catch (thrown) {
+      const { code, message, store, reason } = toSvcError(thrown);
+      if (code !== 'unavailable') throw thrown;
+      this.#locks.set(id, message);
+      throw new SvcError(code, message, { store, reason: reason ?? KEY_AWAY, cause: thrown });
+    }
   }
 
   /** Encrypts a text of a tenant after `toWrite`; returns it unchanged when the tenant's texts are stored in plain text. */
@@ -254,17 +287,27 @@ interface Name {
   readonly start: number;
 }
 
+const idOf = ({ tenant, version }: Name): string => `${tenant}/${version}`;
+
 function nameOf(text: string): Name {
-  const slash = text.indexOf('/');
-  const second = text.indexOf('/', slash + 1);
-  const version = Number(text.slice(slash + 1, second));
-  if (slash > 1 && second > slash + 1 && Number.isSafeInteger(version))
-    return { tenant: text.slice(1, slash), version, start: second + 1 };
+  const name = namedBy(text);
+  if (name !== null) return name;
   throw new SvcError(
     'internal',
     'a stored text is damaged: it begins like an encrypted one but names no tenant and key',
   );
 }
+
+function namedBy(text: string): Name | null {
+  const slash = text.indexOf('/');
+  const second = text.indexOf('/', slash + 1);
+  const version = Number(text.slice(slash + 1, second));
+  if (slash <= 1 || second <= slash + 1 || !Number.isSafeInteger(version)) return null;
+  return { tenant: text.slice(1, slash), version, start: second + 1 };
+}
+
+/** Tenant of an encrypted text. '' for a damaged one. */
+export const tenantOfEncrypted = (text: string): string => namedBy(text)?.tenant ?? '';
 
 const damaged = (tenant: string, version: number, cause?: unknown): SvcError =>
   new SvcError(

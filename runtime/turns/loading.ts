@@ -1,6 +1,7 @@
 import type { ActorStore } from '../actor-store.ts';
 import { type Address, type Partition, tenantOf } from '../address.ts';
 import { type ActorDefinition, isArchived, type Registry } from '../define-actor.ts';
+import { KEY_AWAY, KEY_MISSING } from '../encryption/payload-keys.ts';
 import { SvcError, toSvcError } from '../errors.ts';
 import type { WaitBudget } from '../kit/waits.ts';
 import type { MailboxEntry, Message } from '../message.ts';
@@ -39,6 +40,8 @@ export function decodeEntry(payloads: Payloads, body: string): Message | SvcErro
 
 interface Loaded {
   readonly activations: Map<Address, Activation | SvcError>;
+  /** Late actors whose record is encrypted with a key that cannot be had. */
+  readonly locked: ReadonlySet<Address>;
   /** Actors that were not loaded in time. */
   readonly late: ReadonlySet<Address>;
 }
@@ -73,7 +76,8 @@ export async function loadActivations(
       else missing.push(self);
     }
   }
-  if (missing.length === 0) return { activations, late: NONE };
+  if (missing.length === 0) return { activations, late: NONE, locked: NONE };
+  const locked = new Set<Address>();
   // In parallel: actors that are not in the store are read from the archive, and each of these reads may be slow.
   await Promise.all(
     [...Map.groupBy(missing, ({ partition }) => partition)].map(async ([partition, some]) => {
@@ -85,6 +89,11 @@ export async function loadActivations(
       const loads = some.map(async (self, index) => {
         const { address, definition } = self;
         const text = texts[index] ?? null;
+        if (text instanceof SvcError && text.code === 'unavailable') {
+          if (patience === null) throw text;
+          locked.add(address);
+          return;
+        }
         const activation = text instanceof SvcError ? text : activate(parts, self, text, isArchived(definition));
         activations.set(address, activation instanceof SvcError ? activation : await activation.catch(unreadable));
       });
@@ -92,10 +101,16 @@ export async function loadActivations(
     }),
   );
   const late = new Set(missing.map(({ address }) => address).filter((address) => !activations.has(address)));
-  return { activations, late };
+  return { activations, late, locked };
 }
 
-/** The records of actors. When the store has a damaged one, each is read alone: an error stands for that one. */
+const isKeyAway = ({ code, reason }: SvcError): boolean =>
+  code === 'unavailable' && (reason === KEY_AWAY || reason === KEY_MISSING);
+
+/**
+ * The records of actors. When the store has a damaged one, or one whose key cannot be had, each is read alone: an error stands
+ * for that one.
+ */
 async function textsOf(
   store: Pick<ActorStore, 'load'>,
   partition: Partition,
@@ -104,8 +119,8 @@ async function textsOf(
   try {
     return await store.load(partition, addresses);
   } catch (thrown) {
-    const error = unreadable(thrown);
-    if (error.store === undefined) throw error;
+    const error = toSvcError(thrown);
+    if (!isKeyAway(error) && unreadable(error).store === undefined) throw error;
     if (addresses.length === 1) return [error];
     return (await Promise.all(addresses.map((address) => textsOf(store, partition, [address])))).flat();
   }

@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, Documents, StoredDocument } from '../../runtime/documents.ts';
-import type { PayloadKey, PayloadKeys } from '../../runtime/encryption/payload-keys.ts';
+import { KEY_MISSING, type PayloadKey, type PayloadKeys } from '../../runtime/encryption/payload-keys.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { SingleFlight } from '../../runtime/kit/lazy.ts';
@@ -107,7 +107,8 @@ export class StoredPayloadKeys implements PayloadKeys {
     return this.#loads.run(`${tenant}/${version}`, async () => {
       const key = this.known(tenant, version) ?? (await this.#read(tenant, version));
       if (key !== null) return key;
-      throw unavailable(tenant, version, 'the store has no such key: restore its documents from a backup');
+      const why = 'the store has no such key: restore its documents from a backup';
+      throw unavailable(tenant, version, why, { reason: KEY_MISSING });
     });
   }
 
@@ -161,7 +162,7 @@ export class StoredPayloadKeys implements PayloadKeys {
       this.#known.set(idOf(tenant, version), key);
       return key;
     } catch (thrown) {
-      throw unavailable(tenant, version, toSvcError(thrown).message, thrown);
+      throw unavailable(tenant, version, toSvcError(thrown).message, { cause: thrown });
     }
   }
 }
@@ -179,7 +180,14 @@ export async function hasPayloadKeys(documents: Documents): Promise<boolean> {
   return (await (await collectionOf(documents)).count({ tenant: SYSTEM_TENANT })) > 0;
 }
 
-const unavailable = (tenant: string, version: number, why: string, cause?: unknown): SvcError =>
-  new SvcError('unavailable', `version ${version} of the payload key of tenant ${tenant} cannot be used: ${why}`, {
-    cause,
-  });
+const unavailable = (
+  tenant: string,
+  version: number,
+  why: string,
+  context: { readonly reason?: string; readonly cause?: unknown },
+): SvcError =>
+  new SvcError(
+    'unavailable',
+    `version ${version} of the payload key of tenant ${tenant} cannot be used: ${why}`,
+    context,
+  );

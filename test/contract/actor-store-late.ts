@@ -153,7 +153,7 @@ const effectCase = (call: (setup: Setup) => () => Promise<unknown>): Case => ({
 });
 
 /** Every call of the port, except those that only listen, open or close and so leave no trace. */
-const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProcess'>, Case | null>> = {
+const CALLS: Readonly<Record<Exclude<keyof ActorStore, 'sharedLogs' | 'isInProcess' | 'unlock'>, Case | null>> = {
   open: null,
   close: null,
   onReply: null,

@@ -18,7 +18,7 @@ export interface FaultRates {
 }
 
 /** Logs that partitions share fail as one method. */
-type Call = Exclude<keyof ActorStore, 'sharedLogs' | 'isInProcess' | 'onReturn'>;
+type Call = Exclude<keyof ActorStore, 'sharedLogs' | 'isInProcess' | 'onReturn' | 'unlock'>;
 
 type Method = {
   [K in Call]: ReturnType<ActorStore[K]> extends Promise<unknown> ? K : never;

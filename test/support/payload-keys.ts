@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PayloadKey, PayloadKeys } from '../../runtime/encryption/payload-keys.ts';
+import { KEY_MISSING, type PayloadKey, type PayloadKeys } from '../../runtime/encryption/payload-keys.ts';
 import { SvcError } from '../../runtime/errors.ts';
 
 /** Payload keys in memory, fetched at their first use. All instances have the same keys. */
@@ -35,7 +35,10 @@ export class TestPayloadKeys implements PayloadKeys {
 
   async load(tenant: string, version: number): Promise<PayloadKey> {
     const name = `${tenant}/${version}`;
-    if (this.lost.has(name)) throw new SvcError('unavailable', `version ${version} of the key of ${tenant} is missing`);
+    if (this.lost.has(name)) {
+      const reason = KEY_MISSING;
+      throw new SvcError('unavailable', `version ${version} of the key of ${tenant} is missing`, { reason });
+    }
     const secret = createHash('sha256').update(name).digest();
     const key = this.#known.get(name) ?? { tenant, version, secret };
     this.#known.set(name, key);

@@ -14,6 +14,7 @@ interface Way {
 
 export interface RedisClusterServers<W extends Way = Way> {
   readonly url: string;
+  /** The masters, then their replicas. */
   readonly nodes: readonly RedisServer[];
   /** One in front of each master, if requested; clients know only these ports. */
   readonly wires: readonly W[];
@@ -27,13 +28,17 @@ interface RedisClusterOptions<W extends Way> {
   readonly wire?: (port: number) => Promise<W>;
   /** More `redis-server` arguments. */
   readonly args?: readonly string[];
+  /** Replicas of each master; none by default. */
+  readonly replicas?: number;
 }
 
-/** A real Redis Cluster on loopback: three masters, no replicas. */
+const MASTERS = 3;
+
+/** A real Redis Cluster on loopback, of three masters. */
 export async function startRedisCluster<W extends Way = Way>(
   options: RedisClusterOptions<W> = {},
 ): Promise<RedisClusterServers<W>> {
-  const { wire: makeWire, args: more = [] } = options;
+  const { wire: makeWire, args: more = [], replicas = 0 } = options;
   const nodes: RedisServer[] = [];
   const wires: W[] = [];
   const stop = async (): Promise<void> => {
@@ -46,7 +51,7 @@ export async function startRedisCluster<W extends Way = Way>(
     await Promise.all(nodes.map((node) => joined(node.port)));
   };
   try {
-    for (let n = 0; n < 3; n += 1) {
+    for (let n = 0; n < MASTERS * (1 + replicas); n += 1) {
       const port = await freeRedisPort();
       const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000', ...more];
       if (makeWire !== undefined) {
@@ -57,7 +62,8 @@ export async function startRedisCluster<W extends Way = Way>(
       nodes.push(await startRedis({ port, args }));
     }
     const hosts = nodes.map((node) => `127.0.0.1:${node.port}`);
-    await run('redis-cli', ['--cluster', 'create', ...hosts, '--cluster-yes'], { timeout: 30_000 });
+    const create = ['--cluster', 'create', ...hosts, '--cluster-replicas', String(replicas), '--cluster-yes'];
+    await run('redis-cli', create, { timeout: 30_000 });
     await Promise.all(nodes.map((node) => joined(node.port)));
     const ways = wires.length > 0 ? wires.map((wire) => `127.0.0.1:${wire.port}`) : hosts;
     return { url: `redis+cluster://${ways.join(',')}`, nodes, wires, restart, stop };
