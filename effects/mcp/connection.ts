@@ -175,10 +175,7 @@ export class Connection {
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (own.signal.aborted) {
-        throw new SvcError(
-          'deadline_exceeded',
-          `${this.#name} did not answer within ${timeoutMs} ms; the work may have been done`,
-        );
+        throw new SvcError('deadline_exceeded', `${this.#name} did not answer within ${timeoutMs} ms`);
       }
       throw this.#failure(error);
     } finally {
@@ -195,7 +192,7 @@ export class Connection {
     }
     const why = this.#why ?? this.#textOf(error);
     if (!(error instanceof this.#sdk.StreamableHTTPError && isTransient(error.code))) this.#drop(why);
-    const text = `${this.#name} has ended: ${why}; the work may have been done`;
+    const text = `${this.#name} has ended: ${why}`;
     return new SvcError('unavailable', text, { cause: error });
   }
 

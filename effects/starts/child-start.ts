@@ -69,7 +69,9 @@ function explained(error: SvcError, what: string): SvcError {
     return new SvcError(code, `${what} is not deployed in this tenant`, { cause: error });
   if (code !== 'validation_failed') return error;
   const violations = details.slice(0, 10).map((detail) => `${detail.path ?? 'input'}: ${detail.message}`);
-  const text = [`${what}: ${message}`, ...violations].join('; ');
+  // The message may name the first of them already.
+  const others = violations.filter((violation) => !message.includes(violation));
+  const text = [`${what}: ${message.replace(/\.$/, '')}`, ...others].join('; ');
   return new SvcError(code, text, { details, cause: error });
 }
 

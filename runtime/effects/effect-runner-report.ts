@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { EffectMode } from '../actor-store.ts';
 import type { Clock } from '../clock.ts';
 import type { RetryPolicy } from '../define-actor.ts';
@@ -21,14 +22,17 @@ export function failure(error: SvcError): Outcome {
 }
 
 /** The failure of a request whose input does not fit its handler. */
-export function invalidInput(
-  kind: string,
-  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
-): SvcError {
-  const details = issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
+export function invalidInput(kind: string, issues: readonly z.core.$ZodIssue[]): SvcError {
+  const details = issues
+    .slice(0, 20)
+    .map((issue) => ({ path: issue.path.map(String).join('.'), message: said(issue) }));
   const text = details.map(({ path, message }) => `${path}: ${message}`).join('; ');
   return new SvcError('invalid_argument', `input of ${kind} does not fit: ${text}`, { details });
 }
+
+/** A name that a map does not take has the rule that it breaks one level below. */
+const said = (issue: z.core.$ZodIssue): string =>
+  issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
 
 /** Most progress of an attempt that is held until the commit that opens its effect. */
 const MOST_HELD = 16;

@@ -263,7 +263,12 @@ describe('the effect runner', { timeout: 300_000 }, () => {
       input: z.object({ url: z.string(), n: z.number() }),
       run: async () => null,
     });
-    await setup([strict], async ({ ledger, queue }) => {
+    const named = defineEffect({
+      kind: 'test.named',
+      input: z.object({ env: z.record(z.string().regex(/^[A-Z]+$/, 'expected capital letters'), z.string()) }),
+      run: async () => null,
+    });
+    await setup([strict, named], async ({ ledger, queue }) => {
       const unknown = await openEffect(ledger, { kind: 'test.nobody' });
       const misfit = await openEffect(ledger, { kind: 'test.strict', input: { url: 'x' } });
       await queue.enqueue(unknown);
@@ -272,6 +277,10 @@ describe('the effect runner', { timeout: 300_000 }, () => {
       assert.ok(first.kind === 'failed' && first.code === 'unimplemented' && first.message.includes('test.nobody'));
       const second = (await until(() => resultOf(ledger, misfit.id), 'the failure')).outcome;
       assert.ok(second.kind === 'failed' && second.code === 'invalid_argument' && second.message.includes('n:'));
+      const badKey = await openEffect(ledger, { kind: 'test.named', input: { env: { a: 'x' } } });
+      await queue.enqueue(badKey);
+      const third = (await until(() => resultOf(ledger, badKey.id), 'the failure')).outcome;
+      assert.ok(third.kind === 'failed' && third.message.endsWith('env.a: expected capital letters'));
     });
   });
 

@@ -59,7 +59,16 @@ export const ARGUMENTS: Readonly<Record<string, ArgumentRules>> = {
     right: { url: 'https://example.org/' },
     required: ['url'],
     wrong: {
-      url: ['', 'example.org', 'ftp://example.org', 'file:///etc/passwd', 'javascript:1', ' https://a', 'http://', 1],
+      url: [
+        ...['', 'example.org', 'ftp://example.org', 'file:///etc/passwd', 'javascript:1', ' https://a', 'http://', 1],
+        ...['http://a@example.org/', 'http://a:b@example.org/', 'http://:b@example.org/'],
+        ...[
+          'http://exam\tple.org/',
+          'http://example.org/a b',
+          'http://example.org\\@evil.org/',
+          'http://example.org/\x7f',
+        ],
+      ],
       to_markdown: ['true'],
       follow_redirects: [0],
       timeout_secs: [0, -1, 1.5, '30', 301],

@@ -104,13 +104,20 @@ export const webFetch = defineContract({
       .string()
       .max(URL_CHARS)
       .regex(/^https?:\/\//, 'expected an address that starts with http:// or https://')
-      .refine((url) => URL.canParse(url), 'expected a well-formed address'),
+      .refine((url) => !/[\s\\\p{Cc}]/u.test(url), 'expected no blanks, control characters or backslashes')
+      .refine((url) => URL.canParse(url), 'expected a well-formed address')
+      .refine(withoutUser, 'expected no user name and password'),
     to_markdown: z.boolean().default(true),
     follow_redirects: z.boolean().default(true),
     timeout_secs: z.int().min(1).max(MAX_TIMEOUT_SECS).default(30),
   }),
   touches: ({ url }) => ({ domains: [{ field: 'url', domain: hostOf(url) }] }),
 });
+
+function withoutUser(text: string): boolean {
+  const url = URL.parse(text);
+  return url === null || (url.username === '' && url.password === '');
+}
 
 /** Host of a validated URL; IPv6 addresses without brackets. */
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[|\]$/g, '');

@@ -150,6 +150,22 @@ describe('agent.start and workflow.start', () => {
     );
   });
 
+  test('what the message of a failed start names already is not said a second time', async () => {
+    const details = [
+      { path: 'input.tag', message: 'must be string' },
+      { path: 'input.count', message: 'must be integer' },
+    ];
+    const message = 'The input does not fit the schema of workflow release. input.tag: must be string.';
+    const { workflow } = book(new SvcError('validation_failed', message, { details }));
+    await assert.rejects(
+      run(workflow, workflowInput),
+      refused(
+        'validation_failed',
+        /^workflow "release": The input does not fit the schema of workflow release\. input\.tag: must be string; input\.count: must be integer$/,
+      ),
+    );
+  });
+
   test('other failures keep their code, so that those worth a retry are tried again', async () => {
     for (const failure of ['unavailable', 'mailbox_full', 'conflict', 'unsupported_isolation'] as const) {
       const { agent, cancelled } = book(new SvcError(failure, 'as it was'));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { checkInput } from '../../../transport/rest/input-check.ts';
+import { EnvelopeBody } from '../../../transport/rest/schemas/seal.ts';
 
 const Body = z.strictObject({
   input: z.record(z.string(), z.unknown()),
@@ -42,4 +43,15 @@ test('errors of a call name types of JSON, with what was expected', () => {
     assert.deepEqual(error, [{ instancePath: path, message: text }]);
   }
   assert.deepEqual(check({ input: {} }), { value: { input: {} } });
+});
+
+test('the payload of an envelope is base64 text or an object, and the error says so', () => {
+  const check = checkInput({ schema: EnvelopeBody, method: 'POST', url: '/v1/seal/invoke' });
+  const rest = { protocol: 'seal/v1', security_token: 't', signature: 's', timestamp: 'now' };
+  const said = (given: object) => {
+    const { error } = z.object({ error: z.array(z.object({ message: z.string() })) }).parse(check(given));
+    return error.map(({ message }) => message);
+  };
+  assert.deepEqual(said({ ...rest, payload: 5 }), ['expected base64 text or an object']);
+  assert.deepEqual(said(rest), ['required: expected base64 text or an object']);
 });

@@ -66,6 +66,9 @@ export const AttestAnswer = z.object({
   expires_at: z.string().describe('ISO 8601.'),
 });
 
+const payloadExpected = ({ input }: z.core.$ZodRawIssue): string =>
+  `${input === undefined ? 'required: ' : ''}expected base64 text or an object`;
+
 /** A signed envelope (H13). */
 export const EnvelopeBody = z
   .strictObject({
@@ -73,7 +76,7 @@ export const EnvelopeBody = z
     security_token: z.string().max(16_384).describe('JWT from attestation.'),
     signature: z.string().max(1_024).describe('Base64 of the Ed25519 signature over the payload.'),
     payload: z
-      .union([z.string(), z.looseObject({})])
+      .union([z.string(), z.looseObject({})], { error: payloadExpected })
       .describe('JSON-RPC `tools/call`: base64 of the signed bytes, or an object, whose RFC 8785 form is signed.'),
     timestamp: z.string().max(64).describe('RFC 3339, UTC, within 30 s.'),
   })
