@@ -28,7 +28,7 @@ export const smallTakeover = (death: Death, watched: boolean, seed: number): Tak
   const whole = wholeTakeover(death, watched, seed);
   // Limits apply to a machine without other work; a test only shows that it happens soon.
   const bars = { p50Ms: whole.bars.p50Ms + 4_000, p99Ms: whole.bars.p99Ms + 12_000 };
-  const pauseMs = sample({ normal: 100, long: 0 });
+  const pauseMs = sample({ normal: 200, long: 0 });
   return { ...whole, rounds: death === 'kill' ? sample({ normal: 1, long: 3 }) : 1, actors: 8, pauseMs, bars };
 };
 
@@ -120,6 +120,7 @@ export const wholeRolling = (seed: number): RollingOptions => ({
   atATime: 8,
   actors: 40,
   thinkMs: 20,
+  restMs: 0,
   barMs: 2_000,
   packaged: true,
   seed,
@@ -129,7 +130,8 @@ export const smallRolling = (seed: number): RollingOptions => ({
   nodes: 3,
   atATime: sample({ normal: 2, long: 6 }),
   actors: sample({ normal: 4, long: 10 }),
-  thinkMs: sample({ normal: 100, long: 20 }),
+  thinkMs: sample({ normal: 300, long: 20 }),
+  restMs: sample({ normal: 300, long: 0 }),
   barMs: 15_000,
   packaged: sample({ normal: false, long: true }),
 });

@@ -20,6 +20,8 @@ export interface RollingOptions {
   readonly actors: number;
   /** Pause of each client of an actor between its asks. */
   readonly thinkMs: number;
+  /** Pause of each client between its executions. */
+  readonly restMs: number;
   /** The longest pause of an actor, p99. */
   readonly barMs: number;
   /** Whether nodes start as the npm package does, or from the sources, which takes less time to prepare. */
@@ -137,6 +139,7 @@ class Rolling {
       const agent = agents[turn % agents.length];
       if (agent === undefined) throw new Error('no agents');
       await this.#execute(agent, ids.get(agent.name) ?? '');
+      await pause(this.#options.restMs);
     }
   }
 
