@@ -80,7 +80,7 @@ async function openEmbedded({ dataDir, acceptOlderDocuments, encryption, warn }:
   const { SqliteRateLimits } = await import('./sqlite/rate-limits.ts');
   const { refuseUnreadableFile } = await import('./sqlite/actor-store-schema.ts');
   const onFailed = (): void => disk.failed();
-  const store = new SqliteActorStore({ directory: dataDir, onFailed });
+  const store = new SqliteActorStore({ directory: dataDir, onFailed, warn });
   const documents = new SqliteDocuments({ directory: dataDir, warn, onFailed });
   const blobs = new FileBlobs({ directory: dataDir, mostBytes: mostBlobBytes(encryption), onFailed });
   const disk = new DiskWatch({ clock: systemClock, tryToWrite: tryingIn(blobs.incoming, store.touch), warn });

@@ -27,20 +27,34 @@ export interface Opened extends Tables {
   readonly unlock: () => void;
 }
 
+interface Faults {
+  /** Called when a group of writes failed. */
+  readonly onFailed: () => void;
+  /** Whether the fault of a call is mended, so that the call is tried again. */
+  readonly mends: (error: unknown, database: DatabaseSync) => boolean;
+}
+
 /** Opens the file, creates missing tables and loads the state that is held in memory. */
-/** `onFailed`: called when a group of writes failed. */
-export function openTables(path: string, notices: Notices, unlock: () => void, onFailed: () => void): Opened {
+export function openTables(path: string, notices: Notices, unlock: () => void, faults: Faults): Opened {
   const database = openDatabase(path);
-  try {
+  const open = (): Opened => {
     createSchema(database, path);
-    return { ...tablesOf(database, notices, onFailed), unlock };
+    return { ...tablesOf(database, notices, faults), unlock };
+  };
+  try {
+    try {
+      return open();
+    } catch (error) {
+      if (!faults.mends(error, database)) throw error;
+      return open();
+    }
   } catch (error) {
     database.close();
     throw error;
   }
 }
 
-function tablesOf(database: DatabaseSync, notices: Notices, onFailed: () => void): Omit<Opened, 'unlock'> {
+function tablesOf(database: DatabaseSync, notices: Notices, { onFailed, mends }: Faults): Omit<Opened, 'unlock'> {
   const book = new PartitionBook(database);
   const sweep = new Sweep(database, book);
   const applied = new AppliedCommits();
@@ -60,7 +74,9 @@ function tablesOf(database: DatabaseSync, notices: Notices, onFailed: () => void
     leases: new LeaseTable(database, book),
     directory: new DirectoryTable(database),
     facts: new FactTable(database),
-    group: new GroupCommit(database, [book, notices, applied, mailbox, actors], onFailed),
+    group: new GroupCommit(database, [book, notices, applied, mailbox, actors], onFailed, (error) =>
+      mends(error, database),
+    ),
   };
 }
 

@@ -8,7 +8,7 @@ import { applyCommit } from './actor-store-commit.ts';
 import { Notices } from './actor-store-notices.ts';
 import { lookOf, MemberBook, type Opened, openTables } from './actor-store-opening.ts';
 import type { PartitionState } from './actor-store-partition.ts';
-import { giveBackSpace, lockDirectory, storeError } from './database.ts';
+import { DamagedPages, giveBackSpace, lockDirectory, storeError } from './database.ts';
 
 /** How often unneeded rows are deleted, and how soon again when a sweep left some. */
 const SWEEP_EVERY_MS = 1_000;
@@ -35,11 +35,19 @@ export class SqliteActorStore implements ActorStore {
   #opened: Opened | undefined;
   #stopSweep: () => void = () => {};
 
+  readonly #pages: DamagedPages;
+
   /** `onFailed`: called when a write failed. */
-  constructor(options: { readonly directory: string; readonly clock?: Clock; readonly onFailed?: () => void }) {
+  constructor(options: {
+    readonly directory: string;
+    readonly clock?: Clock;
+    readonly onFailed?: () => void;
+    readonly warn?: (message: string, error: unknown) => void;
+  }) {
     this.#directory = options.directory;
     this.#onFailed = options.onFailed ?? (() => {});
     this.#clock = options.clock ?? systemClock;
+    this.#pages = new DamagedPages(join(options.directory, 'actors.db'), this.#clock, options.warn ?? (() => {}));
     this.#time = new StoreClock(this.#clock, 0);
   }
 
@@ -48,7 +56,10 @@ export class SqliteActorStore implements ActorStore {
     const unlock = lockDirectory(this.#directory);
     const path = join(this.#directory, 'actors.db');
     try {
-      const opened = openTables(path, this.#notices, unlock, this.#onFailed);
+      const opened = openTables(path, this.#notices, unlock, {
+        onFailed: this.#onFailed,
+        mends: (error, database) => this.#pages.mends(error, database),
+      });
       const kept = Number(opened.facts.all().get(TIME_FACT) ?? 0);
       this.#time = new StoreClock(this.#clock, Math.max(kept, opened.mailbox.lastAt));
       this.#opened = opened;
@@ -288,6 +299,7 @@ export class SqliteActorStore implements ActorStore {
     try {
       return call(tables);
     } catch (error) {
+      if (this.#pages.mends(error, tables.database)) return this.#read(call);
       throw storeError(error);
     }
   }

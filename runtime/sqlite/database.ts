@@ -1,6 +1,7 @@
 import { mkdirSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import type { Clock } from '../clock.ts';
 import { type OwnStore, SvcError } from '../errors.ts';
 
 const SQLITE_BUSY = 5;
@@ -212,4 +213,119 @@ export function giveBackSpace(database: DatabaseSync): boolean {
   if (free <= KEPT_PAGES || pragma(database, 'auto_vacuum') !== INCREMENTAL) return false;
   database.exec(`PRAGMA incremental_vacuum(${Math.min(STEP_PAGES, free - KEPT_PAGES)})`);
   return free - STEP_PAGES > KEPT_PAGES;
+}
+
+/** How often damaged pages are looked for. */
+const LOOK_EVERY_MS = 3_600_000;
+
+/** Mends damaged indexes of a file, and says once an hour which file has damaged pages. */
+export class DamagedPages {
+  readonly #path: string;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #warn: (message: string, error: unknown) => void;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(path: string, clock: Pick<Clock, 'monotonic'>, warn: (message: string, error: unknown) => void) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#warn = warn;
+  }
+
+  /**
+   * Whether a damaged index was built again after this error, so that the call may be repeated. That reads the whole file, so it
+   * is not done for each call that meets a damaged page of a table.
+   */
+  mends(error: unknown, database: DatabaseSync): boolean {
+    if (!isDamaged(error) || this.#clock.monotonic() - this.#lookedAt < LOOK_EVERY_MS) return false;
+    this.#lookedAt = this.#clock.monotonic();
+    try {
+      const names = rebuildDamagedIndexes(database);
+      if (names.length > 0) {
+        const what = `damaged pages of ${this.#path}: the index ${names.join(', ')} was built again from its table`;
+        this.#warn(`${what}, nothing is lost; check the disk`, error);
+        return true;
+      }
+      this.#warn(
+        `a page of ${this.#path} is damaged: check the disk, and restore a backup of the data directory`,
+        error,
+      );
+    } catch (failed) {
+      this.#warn(
+        `pages of ${this.#path} are damaged: check the disk, and restore a backup of the data directory`,
+        failed,
+      );
+    }
+    return false;
+  }
+}
+
+/** Whether a page that the call needs is damaged. */
+const isDamaged = (error: unknown): boolean => resultCode(error) === SQLITE_CORRUPT;
+
+interface IndexRow {
+  readonly name: string;
+  readonly table: string;
+  readonly definition: string;
+}
+
+/**
+ * Builds each index that has a damaged page again from its table, in one transaction, and returns their names. REINDEX and DROP
+ * INDEX read the damaged page to free it and fail, so the schema is pointed to a new index, and the old pages stay unused in the
+ * file until it is rewritten, which a small file is at once. Reads the whole file. Throws when the table is damaged too.
+ */
+function rebuildDamagedIndexes(database: DatabaseSync): readonly string[] {
+  const damaged = indexesOf(database).filter(({ name, table }) => !canBeRead(database, table, name));
+  if (damaged.length === 0) return [];
+  database.enableDefensive(false);
+  try {
+    database.exec('BEGIN IMMEDIATE');
+    for (const { definition } of damaged) database.exec(definition);
+    database.exec('PRAGMA writable_schema = ON');
+    const point = database.prepare(
+      'UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = ?) WHERE name = ?',
+    );
+    const remove = database.prepare('DELETE FROM sqlite_schema WHERE name = ?');
+    for (const { name } of damaged) {
+      point.run(rebuilt(name), name);
+      remove.run(rebuilt(name));
+    }
+    database.exec('PRAGMA writable_schema = RESET; COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  } finally {
+    database.exec('PRAGMA writable_schema = RESET');
+    database.enableDefensive(true);
+  }
+  if (pragma(database, 'page_count') * pragma(database, 'page_size') <= REWRITTEN_UP_TO_BYTES) database.exec('VACUUM');
+  return damaged.map(({ name }) => name);
+}
+
+const rebuilt = (name: string): string => `rebuilt_${name}`;
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+function indexesOf(database: DatabaseSync): IndexRow[] {
+  const rows = database.prepare("SELECT name, tbl_name AS of, sql FROM sqlite_schema WHERE type = 'index'").all();
+  return rows.map((row) => {
+    const [name, table, sql] = [text(row, 'name'), text(row, 'of'), textOrNull(row, 'sql')];
+    const columns = database.prepare(`PRAGMA index_info(${quoted(name)})`).all();
+    // The index of a UNIQUE constraint has no definition of its own.
+    const definition =
+      sql === null
+        ? `CREATE UNIQUE INDEX ${quoted(rebuilt(name))} ON ${quoted(table)} (${columns.map((one) => quoted(text(one, 'name'))).join(', ')})`
+        : sql.replace(name, rebuilt(name));
+    return { name, table, definition };
+  });
+}
+
+/** Whether all pages of an index can be read. */
+function canBeRead(database: DatabaseSync, table: string, index: string): boolean {
+  try {
+    database.prepare(`SELECT count(*) FROM ${quoted(table)} INDEXED BY ${quoted(index)}`).get();
+    return true;
+  } catch (error) {
+    // A partial index cannot be used so.
+    return !isDamaged(error);
+  }
 }

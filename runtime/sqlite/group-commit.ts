@@ -70,6 +70,7 @@ export class GroupCommit {
   readonly #database: DatabaseSync;
   readonly #members: readonly GroupMember[];
   readonly #onFailed: () => void;
+  readonly #mends: (error: unknown) => boolean;
   readonly #begin;
   readonly #commit;
   /** Whether a commit waits for the disk now. */
@@ -77,11 +78,17 @@ export class GroupCommit {
   #waiting: Waiting[] = [];
   #scheduled = false;
 
-  /** `onFailed`: called when a group could not be written. */
-  constructor(database: DatabaseSync, members: readonly GroupMember[], onFailed: () => void = () => {}) {
+  /** `onFailed`: called when a group could not be written. `mends`: whether the fault is mended, so that the group is tried again. */
+  constructor(
+    database: DatabaseSync,
+    members: readonly GroupMember[],
+    onFailed: () => void = () => {},
+    mends: (error: unknown) => boolean = () => false,
+  ) {
     this.#database = database;
     this.#members = members;
     this.#onFailed = onFailed;
+    this.#mends = mends;
     this.#begin = database.prepare('BEGIN IMMEDIATE');
     this.#commit = database.prepare('COMMIT');
   }
@@ -138,6 +145,7 @@ export class GroupCommit {
       this.#commit.run();
     } catch (error) {
       this.#rollBack();
+      if (this.#mends(error)) return this.#attempt(calls);
       const failure = storeError(error);
       if (failure.code === 'unavailable') this.#onFailed();
       return failure;

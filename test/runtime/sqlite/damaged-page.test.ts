@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { addressOf } from '../../../runtime/address.ts';
 import { systemClock } from '../../../runtime/clock.ts';
@@ -11,6 +12,7 @@ import { SqliteActorStore } from '../../../runtime/sqlite/actor-store.ts';
 import { FileBlobs } from '../../../runtime/sqlite/blobs.ts';
 import { SqliteDocuments } from '../../../runtime/sqlite/documents.ts';
 import { counter } from '../../support/actors.ts';
+import { waitUntil } from '../../support/wait-until.ts';
 
 const PAGE_BYTES = 4_096;
 const [first, damaged, last] = ['first', 'damaged', 'last'].map((id) => addressOf('counter', 'acme', id));
@@ -18,7 +20,7 @@ const [first, damaged, last] = ['first', 'damaged', 'last'].map((id) => addressO
 /** A kernel on the files of a directory. */
 async function startOn(directory: string, warnings: string[]) {
   const [store, documents, blobs] = [
-    new SqliteActorStore({ directory }),
+    new SqliteActorStore({ directory, warn: (message) => void warnings.push(message) }),
     new SqliteDocuments({ directory }),
     new FileBlobs({ directory }),
   ];
@@ -74,3 +76,50 @@ test('an actor whose page of the data file is damaged fails alone; the others of
   assert.equal(bad?.status === 'rejected' && bad.reason.code, 'dead_lettered', warnings.join('\n'));
   await stop();
 });
+
+/** Overwrites a leaf of an index, in a file that no process has open. */
+async function damageIndex(file: string, index: string): Promise<void> {
+  const database = new DatabaseSync(file);
+  const find = database.prepare(
+    "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY pageno DESC LIMIT 1",
+  );
+  const page = Number(find.get(index)?.pageno);
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  database.close();
+  const handle = await open(file, 'r+');
+  await handle.write(Buffer.alloc(PAGE_BYTES, 0xee), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
+  await handle.close();
+}
+
+for (const index of ['sqlite_autoindex_actors_1', 'timers_due']) {
+  test(`a damaged page of the index ${index} is built again from its table: nothing is lost, and the log names the index`, async (context) => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-damaged-'));
+    context.after(() => rm(directory, { recursive: true, force: true }));
+    const warnings: string[] = [];
+    const all = Array.from({ length: 100 }, (_, n) => addressOf('counter', 'acme', `a${n}-${'x'.repeat(50)}`));
+    const before = await startOn(directory, warnings);
+    await Promise.all(all.map((to) => before.client.ask(to, 'Add', { by: 1 })));
+    await Promise.all(all.map((to) => before.client.tell(to, 'AddLater', { by: 1, afterMs: 2_000 })));
+    await Promise.all(all.map((to) => before.client.ask(to, 'Get', {})));
+    await before.stop();
+    const file = join(directory, 'actors.db');
+    await damageIndex(file, index);
+    const { client, stop } = await startOn(directory, warnings);
+    assert.deepEqual(new Set(await Promise.all(all.map((to) => client.ask(to, 'Add', { by: 10 })))), new Set([11]));
+    await waitUntil('the timers fire', async () => {
+      const values = await Promise.all(all.map((to) => client.ask(to, 'Add', { by: 0 })));
+      return values.every((value) => value === 12);
+    });
+    assert.match(warnings.join('\n'), new RegExp(`the index ${index} was built again from its table`));
+    await stop();
+    const database = new DatabaseSync(file);
+    assert.deepEqual(
+      database
+        .prepare('PRAGMA integrity_check')
+        .all()
+        .map((row) => row.integrity_check),
+      ['ok'],
+    );
+    database.close();
+  });
+}
