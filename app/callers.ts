@@ -58,7 +58,7 @@ async function endOf(
   id: string,
 ): Promise<boolean | null> {
   try {
-    if (kind === 'execution') return await executions.hasEnded(tenant, id);
+    if (kind === 'execution') return await executions.hasEnded(tenant, id, { orIsCancelled: true });
     return (await workflows.status(tenant, id)).ended_at !== null;
   } catch (thrown) {
     if (thrown instanceof SvcError && thrown.code === 'not_found') return null;

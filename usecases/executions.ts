@@ -41,9 +41,12 @@ export interface ExecutionApi extends RunApi<ExecutionStatus, ExecutionLogEvent>
   ): Promise<{ readonly execution_id: string; readonly waiting_for?: WaitReason }>;
   /** The hash that its start carried; undefined for starts without one. */
   requestHash(viewer: Viewer, executionId: string): Promise<string | undefined>;
-  /** Whether the execution has ended. Throws `not_found`. */
-  hasEnded(viewer: Viewer, executionId: string): Promise<boolean>;
-  /** Resolves when the cancel is committed. Throws `failed_precondition` for an ended execution. */
+  /** Whether the execution has ended; with `orIsCancelled` also whether its cancel is stored. Throws `not_found`. */
+  hasEnded(viewer: Viewer, executionId: string, options?: { readonly orIsCancelled?: boolean }): Promise<boolean>;
+  /**
+   * Resolves when the cancel is committed, or is stored for a node that may serve the execution. Throws `failed_precondition`
+   * for an ended execution.
+   */
   cancel(viewer: Viewer, executionId: string, options?: CallOptions): Promise<void>;
   /** Executions, newest first. */
   list(
@@ -232,9 +235,10 @@ export function createExecutionApi(
       return 'document' in found ? undefined : found.state.request_hash;
     },
 
-    async hasEnded(viewer, executionId) {
+    async hasEnded(viewer, executionId, { orIsCancelled = false } = {}) {
       const found = await find(viewer, executionId);
-      return !('document' in found) && found.state.status !== 'running';
+      if ('document' in found) return orIsCancelled && found.document.cancel_asked === true;
+      return found.state.status !== 'running';
     },
 
     async logs(viewer, executionId, page) {
@@ -249,8 +253,14 @@ export function createExecutionApi(
     async cancel(viewer, executionId, options) {
       const found = await find(viewer, executionId, mayStop);
       const { address } = found;
-      // The actor handles the cancel before any work, as soon as a node serves it.
-      if ('document' in found) return client.tell(address, 'Cancel', {}, options);
+      if ('document' in found) {
+        const { document } = found;
+        if (document.cancel_asked === true) return;
+        // The actor handles the cancel before any work, as soon as a node serves it. Until then the document says so.
+        await client.tell(address, 'Cancel', {}, options);
+        await executions.replace({ ...document, cancel_asked: true }, document.version);
+        return;
+      }
       const { state } = found;
       if (state.status !== 'running') throw endedAlready('execution', state.status);
       try {

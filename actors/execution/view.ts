@@ -60,6 +60,8 @@ export interface ExecutionDocument extends StoredDocument {
   readonly pool?: string;
   /** While pending: tags that its node must have. */
   readonly waiting_tags?: readonly string[];
+  /** While pending: its cancel is stored, and the actor handles it before any work. */
+  readonly cancel_asked?: true;
 }
 
 const LISTED_CHARS = 2_000;

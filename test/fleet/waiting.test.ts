@@ -75,10 +75,19 @@ describe('executions that need tags', { skip: missing || false }, () => {
     await Promise.all([plain.stop(), gpu.stop()]);
   });
 
-  test('an execution that was cancelled while it waited ends cancelled and calls no model', async () => {
+  test('an execution that was cancelled while it waited says so, frees its place at once, and ends cancelled without a model call', async () => {
     const plain = await kernels.node('cancel-plain');
     const { execution_id: id } = await start(plain, ['tpu']);
-    await plain.executions.cancel(SYSTEM_TENANT, id);
+    const isOver = () => plain.executions.hasEnded(SYSTEM_TENANT, id, { orIsCancelled: true });
+    assert.equal(await isOver(), false);
+    // A repeat is answered like the first.
+    for (const _ of [1, 2]) await plain.executions.cancel(SYSTEM_TENANT, id);
+    const { status, waiting_for } = await plain.executions.status(SYSTEM_TENANT, id);
+    const reason = 'waiting for a node with tags tpu, which will end it without work: its cancel is stored';
+    assert.deepEqual([status, waiting_for], ['pending', { kind: 'node', tags: ['tpu'], reason }]);
+    const [listed] = (await plain.executions.list(SYSTEM_TENANT, { limit: 1 })).items;
+    assert.deepEqual([listed?.execution_id, listed?.waiting_for?.reason], [id, reason]);
+    assert.deepEqual([await isOver(), await plain.executions.hasEnded(SYSTEM_TENANT, id)], [true, false]);
     const tpu = await kernels.node('cancel-tpu', { tags: ['tpu'] });
     await waitUntil('it has ended', statusIs(plain, id, 'cancelled'));
     await Promise.all([plain.stop(), tpu.stop()]);

@@ -47,10 +47,12 @@ export function waitingDocument(request: StartExecution, tags: readonly string[]
  */
 export async function waitingFor(
   client: WaitLookups['client'],
-  { status, waiting_tags }: ExecutionDocument,
+  { status, waiting_tags, cancel_asked }: ExecutionDocument,
 ): Promise<WaitReason | undefined> {
   if (status !== 'pending' || waiting_tags === undefined) return undefined;
-  return nodeWait(client, waiting_tags);
+  const wait = await nodeWait(client, waiting_tags);
+  if (wait === undefined || cancel_asked === undefined) return wait;
+  return { ...wait, reason: `${wait.reason}, which will end it without work: its cancel is stored` };
 }
 
 /** The wait of a pending execution that a live node may serve. */
