@@ -1,4 +1,4 @@
-import type { Http2Server, Http2Session, ServerHttp2Stream } from 'node:http2';
+import type { Http2Server, Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Server } from '@grpc/grpc-js';
 import { SvcError } from '../../runtime/errors.ts';
 import type { ReadingTurns } from '../reading-turns.ts';
@@ -106,15 +106,16 @@ export function beginInRounds(server: Server, rounds: CallRounds): void {
   const http2 = http2ServerOf(server);
   const serve = http2.listeners('stream');
   http2.removeAllListeners('stream');
-  http2.on('stream', (stream, ...rest) => {
+  http2.on('stream', (stream, headers, ...rest) => {
     const { session } = stream;
     if (session === undefined) return;
+    dropFarDeadline(headers);
     // Without a listener, a stream that its client resets while it waits would end the process.
     stream.on('error', ignore);
     rounds.add(session, () => {
       if (isOver(stream)) return;
       const { readableEnded } = stream;
-      for (const handle of serve) Reflect.apply(handle, http2, [stream, ...rest]);
+      for (const handle of serve) Reflect.apply(handle, http2, [stream, headers, ...rest]);
       // A request without any message has ended while it waited, before the library could listen.
       if (readableEnded) stream.emit('end');
     });
@@ -139,3 +140,18 @@ function http2ServerOf(server: Server): Http2Server {
 
 const isHttp2Server = (value: unknown): value is Http2Server =>
   typeof value === 'object' && value !== null && 'listeners' in value && 'updateSettings' in value;
+
+/** The longest time that a timer of Node.js waits, ms: 24.8 days. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Units of `grpc-timeout` in which eight digits exceed that time, ms. */
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000 };
+
+/**
+ * Removes the deadline of a call that is further away than a timer waits. The library keeps its lowest 32 bits: half of
+ * these calls would end at once with DEADLINE_EXCEEDED, the others too early. The client still ends its call in time.
+ */
+function dropFarDeadline(headers: IncomingHttpHeaders): void {
+  const [, digits, unit = ''] = /(\d{1,8})\s*([HMS])/.exec(String(headers['grpc-timeout'])) ?? [];
+  if (Number(digits) * (UNIT_MS[unit] ?? 0) > LONGEST_MS) delete headers['grpc-timeout'];
+}

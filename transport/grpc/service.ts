@@ -41,6 +41,9 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
+/** The largest whole number that this product can keep exactly. */
+const MOST_INTEGER = Number.MAX_SAFE_INTEGER;
+
 /** Stops before it builds more fields than a request may have: a request of 16 MiB has room for eight million. */
 class BoundedReader extends BinaryReader {
   constructor(bytes: Uint8Array) {
@@ -55,6 +58,16 @@ class BoundedReader extends BinaryReader {
         });
       return read.call(this);
     };
+  }
+
+  /** The generated code throws an error without a text for callers when a number is too large for it. */
+  override uint64(): bigint | string {
+    const value = super.uint64();
+    if (BigInt(value) > MOST_INTEGER)
+      throw new SvcError('invalid_argument', `the request has a whole number above ${MOST_INTEGER}`, {
+        field: 'request',
+      });
+    return value;
   }
 }
 

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:http2';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { status } from '@grpc/grpc-js';
+import { SvcRuntimeService } from '../../../proto/gen/svc/runtime/v1/runtime.ts';
 import { createAuthenticator } from '../../../security/authenticator.ts';
 import { createGrpcServer } from '../../../transport/grpc/svc-runtime.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 import { FakeCatalog } from '../rest/fake-catalog.ts';
 import { FakeExecutions } from '../rest/fake-executions.ts';
-import { ended, metadataOf, request, text, unary } from './call.ts';
+import { ended, framed, metadataOf, request, text, unary } from './call.ts';
 import { bytesClient, grpcServer } from './grpc-server.ts';
 
 const MiB = 1024 * 1024;
@@ -60,6 +62,51 @@ describe('limits of the gRPC server', () => {
     }
     assert.doesNotMatch((await answerTo([0xef, 0xbb, 0xbf, 0xc3, 0xa9])).details, /UTF-8/);
     client.close();
+  });
+
+  test('a whole number that cannot be kept exactly is INVALID_ARGUMENT, with the largest that can', async () => {
+    await using it = await grpcServer();
+    // agent_id "a", then security_policy.resource_limits.memory_bytes as an unsigned varint.
+    const asking = (memory: number[]): Buffer => {
+      const limits = [0x10, ...memory];
+      const policy = [0x1a, limits.length, ...limits];
+      return Buffer.from([0x0a, 0x01, 0x61, 0x22, policy.length, ...policy]);
+    };
+    const bytes = (value: Buffer): Buffer => value;
+    const answerTo = (memory: number[]): Promise<string> =>
+      new Promise((resolve) => {
+        const call = it.client.makeServerStreamRequest(SvcRuntimeService.executeAgent.path, bytes, bytes, asking(memory));
+        call.on('error', () => {});
+        call.on('status', ({ details }) => resolve(details));
+        call.resume();
+      });
+    const largest = [...Array(9).fill(0xff), 0x01];
+    assert.equal(await answerTo(largest), 'the request has a whole number above 9007199254740991');
+    assert.equal(await answerTo([0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]), await answerTo(largest));
+    assert.doesNotMatch(await answerTo([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]), /the request/);
+  });
+
+  test('a deadline further away than a timer waits does not end a call', async () => {
+    await using it = await grpcServer();
+    const session = connect(`http://${it.address}`);
+    const held = Promise.withResolvers<void>();
+    it.readiness.until = held.promise;
+    const check = (timeout: string): Promise<unknown> =>
+      new Promise((resolve) => {
+        const path = { ':method': 'POST', ':path': '/grpc.health.v1.Health/Check', te: 'trailers' };
+        const stream = session.request({ ...path, 'content-type': 'application/grpc', 'grpc-timeout': timeout });
+        for (const event of ['response', 'trailers'])
+          stream.on(event, (headers) => headers['grpc-status'] !== undefined && resolve(headers['grpc-status']));
+        stream.resume();
+        stream.end(framed(Buffer.alloc(0)));
+      });
+    const far = ['2147484S', '35792M', '597H', '99999999H', '99999999M', '99999999S', '2147483S', '99999999m'];
+    const checks = far.map(check);
+    // A call that came later and has a near deadline ends by it: each wrong deadline of 0 has passed by then.
+    assert.equal(await check('50m'), String(status.DEADLINE_EXCEEDED));
+    held.resolve();
+    assert.deepEqual(await Promise.all(checks), Array(far.length).fill(String(status.OK)));
+    session.destroy();
   });
 
   test('a message of more than 100,000 fields is refused before they are built', async () => {
