@@ -211,6 +211,7 @@ const webhookIdentity = ({ source }: StimulusContent, tenant: string): IngestSti
 function checkSource(source: string): void {
   if (source.trim() === '' || source.length > MAX_SOURCE_CHARS || CONTROL.test(source))
     throw invalidField('source', `expected 1 to ${MAX_SOURCE_CHARS} characters, none of them a control character`);
+  if (!source.isWellFormed()) throw invalidField('source', 'expected Unicode text without lone surrogates');
 }
 
 function receiveOf(request: IngestStimulus, routing: Routing): Receive {

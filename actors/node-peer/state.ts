@@ -1,5 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { z } from 'zod';
+import { expectation } from '../../manifests/expectation.ts';
 import { endpoint, NodeSelf, tag } from '../../manifests/node/cluster.ts';
 import { type Address, addressOf, parseAddress } from '../../runtime/address.ts';
 import { SvcError } from '../../runtime/errors.ts';
@@ -101,7 +102,7 @@ const notAKey = (cause?: unknown): SvcError =>
 
 /** `value` parsed by the schema. Throws `invalid_argument` with the field below `name` and what was expected. */
 export function checked<T>(schema: z.ZodType<T>, value: unknown, name = ''): T {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: expectation });
   if (result.success) return result.data;
   const details = result.error.issues.slice(0, 20).map((issue) => ({
     path: [name, ...issue.path].filter((part) => part !== '').join('.'),

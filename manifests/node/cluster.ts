@@ -16,7 +16,10 @@ const amount = z.number().min(0).max(1_000_000_000);
 export const NodeSelf = z.strictObject({
   id: z
     .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected letters, digits, ".", "_" and "-"')
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
+      'expected at most 128 letters, digits, ".", "_" and "-", the first a letter or digit',
+    )
     .optional(),
   region: z.string().min(1).max(100).optional(),
   tags: z.array(tag).max(32).default([]),

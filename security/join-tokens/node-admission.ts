@@ -220,7 +220,7 @@ class DocumentsNodeAdmission implements NodeAdmission {
 /** Throws `invalid_argument` for an invalid node id. */
 function requireNodeId(nodeId: string): void {
   if (NodeSelf.shape.id.unwrap().safeParse(nodeId).success) return;
-  throw invalidField('node_id', 'expected letters, digits, ".", "_" and "-"');
+  throw invalidField('node_id', 'expected at most 128 letters, digits, ".", "_" and "-", the first a letter or digit');
 }
 
 const keyOf = (publicKeyPem: string): string => parsePublicKeyPem(publicKeyPem).export({ format: 'jwk' }).x ?? '';

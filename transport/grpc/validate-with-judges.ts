@@ -161,9 +161,10 @@ function agentOf(agentId: string, field: string): string {
 /** The weight of a judge. 0 means the default, since proto3 cannot tell 0 from a missing value. */
 function weightOf(weight: number, field: string): number {
   if (weight === 0) return 1;
-  if (!(weight >= 1e-6 && weight <= 1e6))
+  const written = decimal(weight);
+  if (!(written >= 1e-6 && written <= 1e6))
     throw invalidField(field, 'expected a number from 0.000001 to 1000000, or none for 1.0');
-  return decimal(weight);
+  return written;
 }
 
 function rendered(template: string, scope: JsonObject, field: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expectation } from '../../manifests/expectation.ts';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import type { ProgramRules } from '../../manifests/tool/contract.ts';
 import { type ErrorCode, invalidField, SvcError } from '../../runtime/errors.ts';
@@ -83,12 +84,12 @@ export function parseCommand(given: {
   readonly workdir?: string;
   readonly timeout_ms: number;
 }): Command {
-  const parsed = Command.safeParse(given);
+  const parsed = Command.safeParse(given, { error: expectation });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const field = String(issue?.path[0] ?? 'command').replace('timeout_ms', 'timeout_seconds');
   const keyIssue = issue?.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
-  throw invalidField(field, `expected ${keyIssue ?? issue?.message}`);
+  throw invalidField(field, keyIssue ?? issue?.message ?? 'expected another value');
 }
 
 /** Linux limits one argument or `NAME=value` to 128 KiB with its closing NUL (MAX_ARG_STRLEN). */
@@ -98,10 +99,10 @@ export const STRING_LIMIT_BYTES = 131_071;
 export const systemString = (what: string) =>
   z
     .string()
-    .refine((value) => !value.includes('\0'), `${what} must not hold NUL`)
+    .refine((value) => !value.includes('\0'), `expected ${what} without NUL`)
     .refine(
       (value) => Buffer.byteLength(value) < STRING_LIMIT_BYTES,
-      `${what} must be shorter than ${STRING_LIMIT_BYTES} bytes, the limit of the system`,
+      `expected ${what} of less than ${STRING_LIMIT_BYTES} bytes, the limit of the system`,
     );
 
 /**
@@ -110,8 +111,11 @@ export const systemString = (what: string) =>
  */
 export const EnvironmentName = z
   .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'an environment name is letters, digits and underscores')
-  .refine((name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name), 'this environment name would change the launcher');
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'expected names of letters, digits and underscores')
+  .refine(
+    (name) => !/^(LD_|DYLD_|BASH_ENV$|ENV$)/.test(name),
+    'expected no name that changes the launcher: LD_*, DYLD_*, BASH_ENV, ENV',
+  );
 
 export interface ProgramResult {
   /** As a shell reports it: 128 plus the signal's number when a signal ended the command. */
@@ -160,17 +164,17 @@ const MAX_ENV_BYTES = 512 * 1024;
 
 const Environment = z
   .record(EnvironmentName, systemString('an environment value'))
-  .refine((env) => Object.keys(env).length <= MAX_VARIABLES, `at most ${MAX_VARIABLES} variables`)
+  .refine((env) => Object.keys(env).length <= MAX_VARIABLES, `expected at most ${MAX_VARIABLES} variables`)
   .refine(
     (env) =>
       Object.entries(env).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) <=
       MAX_ENV_BYTES,
-    `at most ${MAX_ENV_BYTES} bytes together`,
+    `expected at most ${MAX_ENV_BYTES} bytes together`,
   );
 
 /** One shell command of a workflow's System state or of a caller of ExecuteSystemCommand. */
 export const Command = z.object({
-  command: systemString('the command').min(1, 'a command'),
+  command: systemString('the command').min(1, 'expected a command'),
   /** Plain text. References such as `secret:NAME` are not resolved, since values may come from a user's input. */
   env: Environment.default({}),
   /**

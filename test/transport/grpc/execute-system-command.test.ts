@@ -114,12 +114,14 @@ describe('ExecuteSystemCommand', () => {
       ['workdir', { command: 'true', workdir: '/etc/..' }],
       ['workdir', { command: 'true', workdir: '../..' }],
       ['workdir', { command: 'true', workdir: 'a\0' }],
+      ['workdir', { command: 'true', workdir: `/${'x'.repeat(2_000)}` }],
       ['timeout_seconds', { command: 'true', timeout_seconds: 0 }],
       ['timeout_seconds', { command: 'true', timeout_seconds: 86_401 }],
     ] as const) {
       const { code, details } = await execute(request);
       assert.equal(code, 'INVALID_ARGUMENT', details);
       assert.ok(details.startsWith(`${field}: expected `), details);
+      assert.doesNotMatch(details, / must |Too (small|big)|Invalid input|expected (an environment name is|this)/);
     }
   });
 

@@ -75,7 +75,12 @@ describe('limits of the gRPC server', () => {
     const bytes = (value: Buffer): Buffer => value;
     const answerTo = (memory: number[]): Promise<string> =>
       new Promise((resolve) => {
-        const call = it.client.makeServerStreamRequest(SvcRuntimeService.executeAgent.path, bytes, bytes, asking(memory));
+        const call = it.client.makeServerStreamRequest(
+          SvcRuntimeService.executeAgent.path,
+          bytes,
+          bytes,
+          asking(memory),
+        );
         call.on('error', () => {});
         call.on('status', ({ details }) => resolve(details));
         call.resume();

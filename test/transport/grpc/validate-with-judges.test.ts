@@ -126,6 +126,8 @@ describe('ValidateWithJudges', () => {
     const heavy = await valid([judge('strict', { weight: 3 }), judge('kind')]);
     near(heavy.score, 0.675);
     assert.equal(heavy.binary_valid, false);
+    // The smallest weight of the error text, which a float on the wire is a little below.
+    near((await valid([judge('strict', { weight: 0.000001 }), judge('kind', { weight: 0.000001 })])).score, 0.75);
   });
 
   const RULES: readonly [what: string, ConsensusConfig, score: number, confidence: number, valid: boolean][] = [

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { z } from 'zod';
 import { checkInput } from '../../../transport/rest/input-check.ts';
 import { EnvelopeBody } from '../../../transport/rest/schemas/seal.ts';
+import { ForkBody } from '../../../usecases/operations/schemas/runs.ts';
 
 const Body = z.strictObject({
   input: z.record(z.string(), z.unknown()),
@@ -54,4 +55,9 @@ test('the payload of an envelope is base64 text or an object, and the error says
   };
   assert.deepEqual(said({ ...rest, payload: 5 }), ['expected base64 text or an object']);
   assert.deepEqual(said(rest), ['required: expected base64 text or an object']);
+});
+
+test('another input of a fork is text or an object, and the error says so', () => {
+  const check = checkInput({ schema: ForkBody, method: 'POST', url: '/v1/runs/:id/fork' });
+  assert.match(JSON.stringify(check({ input: 5 })), /"expected text or an object"/);
 });

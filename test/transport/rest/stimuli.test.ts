@@ -51,6 +51,11 @@ for (const { name, missing, start } of AREA_KERNELS) {
       assert.deepEqual([run.identity.tenant, run.identity.subject], ['alice', 'a']);
     });
 
+    test('a source with half a surrogate pair is refused by name', async () => {
+      const { status, body } = await post({ source: 'to-\ud800', content: 'x' });
+      assert.deepEqual([status, body.message], [400, 'source: expected Unicode text without lone surrogates']);
+    });
+
     test('content that is no JSON object is the input {content}', async () => {
       for (const content of ['deploy it', '[1]', '"x"', '7', '{', '']) {
         const { body } = await post({ source: 'TO-DEPLOY', content });

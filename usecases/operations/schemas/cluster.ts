@@ -11,7 +11,10 @@ export const NODE_STATUSES = ['ACTIVE', 'DRAINING', 'UNHEALTHY'] as const;
 /** A node id, with the same rules as `spec.node.id`. */
 export const NodeId = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'expected letters, digits, ".", "_" and "-"')
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
+    'expected at most 128 letters, digits, ".", "_" and "-", the first a letter or digit',
+  )
   .describe('Node id.');
 export const NodeIdParams = z.object({ id: NodeId });
 

@@ -86,7 +86,7 @@ export const ForkBody = z.strictObject({
     .optional()
     .describe('Message of the run, after which the fork is live. Default: the last one after which it had not ended.'),
   input: z
-    .union([z.string(), jsonObject])
+    .union([z.string(), jsonObject], { error: 'expected text or an object' })
     .optional()
     .describe('Another input: a text of an execution; of a workflow run, members that replace those of the original.'),
   context: jsonObject.optional().describe('Of an execution: values for the prompt template that are changed.'),
