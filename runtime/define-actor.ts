@@ -68,12 +68,13 @@ export interface Turn<Events extends Schemas, Messages extends Schemas, Answer =
    * that is not urgent as `lazy`: it may arrive some tens of milliseconds later, together with others.
    */
   tell(to: Address, type: string, payload: Json, options?: TellOptions): void;
-  /** Sends an answer to the caller, after the commit. */
+  /** Sends an answer to the caller, after the commit. A later call of the same turn replaces it. */
   reply(value: Answer): void;
-  /** Undoes everything that this turn decided and answers the caller with an error. */
+  /** Undoes everything that this turn decided and answers the caller with an error. It ends the handler by throwing. */
   refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never;
   /** Sends this actor a message after `delayMs`. It replaces a timer of the same name. */
   after<N extends keyof Messages & string>(name: string, delayMs: number, type: N, payload: z.input<Messages[N]>): void;
+  /** Clears a pending timer; without one of that name it does nothing. */
   clear(timer: string): void;
   /** Requests an effect: work outside the actor. Returns the effect's id. */
   effect<N extends keyof Messages & string>(request: EffectRequest<N>): string;

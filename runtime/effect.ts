@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Address } from './address.ts';
 import { type Json, jsonField } from './json.ts';
+import { checkHandler } from './turns/check-definition.ts';
 
 /** Payload schema of the message that delivers an effect's result. Use it in a definition's `messages`. */
 export const EffectResult = z.object({
@@ -100,7 +101,8 @@ export class HandlerWaits extends Error {
 
 /**
  * Runs the effects of one kind. To fail, throw an `SvcError`: kind `retry` is tried again by the request's policy
- * (after `retryAfterMs` when given), any other kind fails the effect. When a store of this node was unavailable
+ * (after `retryAfterMs` when given), any other kind fails the effect. An error of another class fails it with code
+ * `internal`, and only the log gets its text. When a store of this node was unavailable
  * (`unreachableStore`), the same attempt waits for it and runs again without counting as another attempt. An effect of mode
  * `once` does so only when its request has a retry policy, because its handler then throws kind `retry` only before it
  * has acted.
@@ -116,6 +118,8 @@ export interface EffectHandler<Input extends z.ZodType = z.ZodType> {
   run(input: z.output<Input>, context: EffectContext): Promise<Json>;
 }
 
+/** Types the handler of an effect and checks it. Throws an error that names the field. Pass the result to `startRuntime`. */
 export function defineEffect<Input extends z.ZodType>(handler: EffectHandler<Input>): EffectHandler<Input> {
+  checkHandler(handler);
   return handler;
 }

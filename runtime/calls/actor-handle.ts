@@ -2,7 +2,9 @@ import type { z } from 'zod';
 import { addressOf } from '../address.ts';
 import type { ActorClient, CallOptions } from '../client.ts';
 import { type Answered, answerOf, type Schemas } from '../define-actor.ts';
-import { jsonField, plainJson } from '../json.ts';
+import { SvcError } from '../errors.ts';
+import { type Json, jsonField, plainJson } from '../json.ts';
+import { payloadRefusal } from '../turns/turn.ts';
 
 /** Arguments of a call. The payload is optional when an empty one is valid. */
 type Arguments<Payload> =
@@ -13,7 +15,7 @@ type Arguments<Payload> =
 /**
  * One actor for its callers: a function for each message. A message with an answer (`message(schema, answer)`) resolves
  * to that answer once the turn is committed, and rejects with the actor's refusal. A message without one resolves when
- * it is durable.
+ * it is durable; what its handler refuses later reaches no caller.
  */
 export type ActorHandle<Messages extends Schemas> = {
   readonly [N in keyof Messages]: (
@@ -41,12 +43,34 @@ export function actorHandle<Messages extends Schemas>(
   for (const [type, schema] of Object.entries(messages)) {
     const answer = answerOf(schema);
     calls[type] = async (payload = {}, options = {}) => {
-      const body = jsonField.parse(plainJson(payload));
-      if (answer === undefined) return client.tell(address, type, body, options);
-      return answer.parse(await client.ask(address, type, body, options));
+      const body = payloadOf(payload, `${kind}.${type}`);
+      if (answer === undefined) {
+        // The turn would refuse it without a caller that gets the refusal.
+        const refusal = payloadRefusal(type, schema.safeParse(body));
+        if (refusal !== null) throw refusal;
+        return client.tell(address, type, body, options);
+      }
+      return answerFrom(answer, await client.ask(address, type, body, options), `${kind}.${type}`);
     };
   }
   return isHandle(calls, messages) ? calls : unmade(kind);
+}
+
+function payloadOf(payload: unknown, call: string): Json {
+  try {
+    return jsonField.parse(plainJson(payload));
+  } catch (error) {
+    const reason = error instanceof TypeError ? error.message : 'expected a JSON value';
+    throw new SvcError('invalid_argument', `the payload of ${call} is not JSON: ${reason}`, { cause: error });
+  }
+}
+
+/** The answer as its schema parses it. A handler that does not reply answers null. */
+function answerFrom(schema: z.ZodType, answer: Json, call: string): unknown {
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const text = answer === null ? 'its handler did not call turn.reply' : 'its handler is of another version';
+  throw new SvcError('internal', `${call} has no answer of the declared form: ${text}`, { cause: parsed.error });
 }
 
 const isHandle = <Messages extends Schemas>(calls: object, messages: Messages): calls is ActorHandle<Messages> =>

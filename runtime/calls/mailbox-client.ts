@@ -1,5 +1,5 @@
 import type { ActorStore, AppendOutcome } from '../actor-store.ts';
-import type { Address, Partition } from '../address.ts';
+import { type Address, asAddress, type Partition } from '../address.ts';
 import type {
   ActorClient,
   ActorEvent,
@@ -236,7 +236,8 @@ export class MailboxClient implements ActorClient {
     const followed = followsFrom(options, { newTrace: () => random.hex(16), samples });
     return {
       id: options.messageId ?? random.uuid(),
-      to,
+      // Lists and ledger read the tenant from it, so a wrong one would keep them from being written.
+      to: asAddress(to),
       from: null,
       ...followed,
       origin: 'client',

@@ -316,7 +316,8 @@ export class EffectAttempt {
       return { ok: true, value: (await work()) ?? null };
     } catch (thrown) {
       const error = toSvcError(thrown);
-      if (error.row.kind === 'bug') this.#settings.onFault(thrown, { effectId: this.#job.id, doing: 'running' });
+      if (error.row.kind === 'bug')
+        this.#settings.onFault(thrown, { effectId: this.#job.id, doing: `running ${this.#envelope.request.kind}` });
       return { ok: false, error };
     }
   }

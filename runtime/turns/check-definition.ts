@@ -34,18 +34,28 @@ const FIELDS = {
 };
 const Definition = z.looseObject(FIELDS, 'expected an object');
 
+const Handler = z.looseObject(
+  {
+    kind: z.string('expected a text').min(1, 'expected a text'),
+    input: schema,
+    run: z.custom(isFunction, 'expected a function'),
+  },
+  'expected an object',
+);
+
+/** Checks what the types of an effect's handler say, as `checkDefinition` does for actors. */
+export function checkHandler(handler: unknown): void {
+  const parsed = Handler.safeParse(handler);
+  if (!parsed.success) throw new Error(`${nameOf(handler, 'effect')}: ${fieldsOf(parsed.error)}`);
+}
+
 /**
  * Checks what the types of a definition say, for authors who write JavaScript. Without it a mistake is found when the
  * first message fails. Throws an error that names each field and what was expected.
  */
 export function checkDefinition(definition: unknown): void {
   const parsed = Definition.safeParse(definition);
-  if (!parsed.success) {
-    const wrong = parsed.error.issues.map(({ path, message }) =>
-      path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`,
-    );
-    throw new Error(`${nameOf(definition)}: ${wrong.join('; ')}`);
-  }
+  if (!parsed.success) throw new Error(`${nameOf(definition, 'actor')}: ${fieldsOf(parsed.error)}`);
   const { kind, messages, events, on, finalEvents = [], creates = [] } = parsed.data;
   const refuse = (names: readonly string[], known: object, text: string): void => {
     const unknown = names.filter((name) => !Object.hasOwn(known, name));
@@ -57,7 +67,12 @@ export function checkDefinition(definition: unknown): void {
   refuse(creates, messages, '"creates" names an unknown message');
 }
 
-function nameOf(definition: unknown): string {
+const fieldsOf = (error: z.ZodError): string =>
+  error.issues
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`))
+    .join('; ');
+
+function nameOf(definition: unknown, what: 'actor' | 'effect'): string {
   const kind = typeof definition === 'object' && definition !== null && 'kind' in definition ? definition.kind : null;
-  return typeof kind === 'string' && kind !== '' ? `actor kind ${kind.slice(0, 60)}` : 'a definition of an actor';
+  return typeof kind === 'string' && kind !== '' ? `${what} kind ${kind.slice(0, 60)}` : `a definition of an ${what}`;
 }

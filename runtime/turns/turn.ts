@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { z } from 'zod';
-import type { Address } from '../address.ts';
+import { type Address, asAddress } from '../address.ts';
 import {
   type ActorDefinition,
   answerOf,
@@ -11,7 +11,7 @@ import {
   type TellOptions,
   type Turn,
 } from '../define-actor.ts';
-import { type ErrorCode, type ErrorDetail, SvcError } from '../errors.ts';
+import { type ErrorCode, type ErrorDetail, isErrorCode, SvcError } from '../errors.ts';
 import type { Identity } from '../identity.ts';
 import { type Json, plainJson, plainObject } from '../json.ts';
 import { hot } from '../kit/hot-schema.ts';
@@ -71,6 +71,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   };
   readonly #message: Message;
   readonly #events: Schemas;
+  readonly #messages: Schemas;
   readonly #answer: z.ZodType | undefined;
   #drawn = 0;
 
@@ -84,6 +85,7 @@ class SeededTurn implements Turn<Schemas, Schemas> {
     const schema = messages[message.type];
     this.#message = message;
     this.#events = events;
+    this.#messages = messages;
     this.#answer = schema === undefined ? undefined : answerOf(schema);
     this.self = message.to;
     this.tenant = tenant;
@@ -114,29 +116,33 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   emit(name: string, payload: unknown): void {
     const schema = this.#events[name];
     if (schema === undefined) throw new Error(`${this.self} has no event ${name}`);
-    this.decision.events.push({ name, payload: hot(schema).parse(payload) });
+    this.decision.events.push({ name, payload: checked(schema, payload, `the payload of event ${name}`) });
   }
 
   tell(to: Address, type: string, payload: Json, { delivery, ...options }: TellOptions = {}): void {
-    const message = this.#compose(to, 'actor', type, payload, options);
+    const message = this.#compose(asAddress(to), 'actor', type, payload, options);
+    if (options.replyAs !== undefined) this.#checkType(options.replyAs, `the answer to ${type}`);
     this.decision.sends.push(message);
     if (delivery === 'lazy') this.decision.lazy.push(message.id);
   }
 
   reply(value: Json): void {
-    this.decision.reply = {
-      ok: true,
-      value: this.#answer === undefined ? value : plainJson(this.#answer.parse(value) ?? null),
-    };
+    const answer =
+      this.#answer === undefined
+        ? value
+        : plainJson(checked(this.#answer, value, `the answer to ${this.#message.type}`) ?? null);
+    this.decision.reply = { ok: true, value: answer };
   }
 
   refuse(code: ErrorCode, message?: string, details?: readonly ErrorDetail[]): never {
+    if (!isErrorCode(code)) throw new Error(`turn.refuse: the table of errors has no code ${String(code)}`);
     throw new Refusal(new SvcError(code, message, details === undefined ? {} : { details }));
   }
 
   after(name: string, delayMs: number, type: string, payload: unknown): void {
     if (!Number.isFinite(delayMs))
       throw new Error(`the delay of timer ${name}: expected a number of milliseconds, got ${delayMs}`);
+    this.#checkType(type, `timer ${name}`);
     const message = this.#compose(this.self, 'timer', type, plainJson(payload ?? {}), {});
     this.decision.timersSet.push({ name, afterMs: Math.max(0, delayMs), message: { ...message, timer: name } });
   }
@@ -146,13 +152,24 @@ class SeededTurn implements Turn<Schemas, Schemas> {
   }
 
   effect(...asked: [EffectRequest] | [EffectKind, RequestOf<z.ZodType>]): string {
+    const request = asked.length === 1 ? asked[0] : requestOf(...asked);
+    const { kind, mode, replyAs, progressAs = replyAs } = request;
+    if (mode !== 'once' && mode !== 'repeatable')
+      throw new Error(`effect ${kind}: expected mode once or repeatable, got ${String(mode)}`);
+    this.#checkType(replyAs, `the result of effect ${kind}`);
+    this.#checkType(progressAs, `the progress of effect ${kind}`);
     const id = this.newId();
-    this.decision.effects.push({ id, request: asked.length === 1 ? asked[0] : requestOf(...asked) });
+    this.decision.effects.push({ id, request });
     return id;
   }
 
   cancelEffect(id: string): void {
     this.decision.effectsCancelled.push(id);
+  }
+
+  /** Throws when this actor takes no message of the type: what is sent later under that name would be lost. */
+  #checkType(type: string, what: string): void {
+    if (!Object.hasOwn(this.#messages, type)) throw new Error(`${what}: ${this.self} takes no message ${String(type)}`);
   }
 
   #compose(
@@ -220,12 +237,30 @@ export function runTurn(
   const turn = new SeededTurn(message, tenant, now, definition, traced.trace);
   try {
     const next = handler(record.state, payload.data, turn);
-    const state = next === record.state ? next : frozen(hot(definition.state).parse(next));
+    const state = next === record.state ? next : frozen(nextState(definition, next, message.type));
     return { kind: 'done', state, decision: turn.decision, traced };
   } catch (thrown) {
     if (thrown instanceof Refusal) return refused(thrown.error);
     return { kind: 'failed', error: failureOf(thrown, message.type) };
   }
+}
+
+/** Checks what a handler returned. */
+function nextState(definition: ActorDefinition, next: unknown, type: string): unknown {
+  if (next === undefined) throw new Error(`the handler of ${type} returned nothing; return the next state`);
+  if (next instanceof Promise) {
+    // The turn fails anyway: a rejection must not end the process.
+    next.catch(() => {});
+    throw new Error(`the handler of ${type} returned a promise; a turn does not wait: request an effect instead`);
+  }
+  return checked(definition.state, next, `the state that the handler of ${type} returned`);
+}
+
+/** The value as its schema parses it. Throws an error that names each wrong field. */
+function checked(schema: z.ZodType, value: unknown, what: string): unknown {
+  const parsed = hot(schema).safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new Error(`${what} does not match its schema: ${linesOf(detailsOf(parsed.error))}`, { cause: parsed.error });
 }
 
 /** Texts of the errors that V8 throws for a write to a frozen object. */
@@ -240,12 +275,20 @@ function failureOf(thrown: unknown, type: string): Error {
 
 const refused = (error: SvcError): TurnOutcome => ({ kind: 'refused', error });
 
+/** The refusal of a message whose payload does not fit its schema; null when it fits. */
+export const payloadRefusal = (type: string, parsed: z.ZodSafeParseResult<unknown>): SvcError | null =>
+  parsed.success ? null : invalidPayload(type, parsed.error);
+
 function invalidPayload(type: string, error: z.ZodError): SvcError {
-  const details = error.issues.slice(0, 20).map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
-  return new SvcError('invalid_argument', `${type}: ${details[0]?.path ?? ''} ${details[0]?.message ?? 'malformed'}`, {
-    details,
-  });
+  const details = detailsOf(error);
+  return new SvcError('invalid_argument', `${type}: ${linesOf(details.slice(0, 1))}`, { details });
 }
+
+const detailsOf = (error: z.ZodError): { readonly path: string; readonly message: string }[] =>
+  error.issues.slice(0, 20).map(({ path, message }) => ({ path: path.map(String).join('.'), message }));
+
+const linesOf = (details: readonly { readonly path: string; readonly message: string }[]): string =>
+  details.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
 
 type Ended = Exclude<TurnOutcome, { readonly kind: 'failed' }>;
 

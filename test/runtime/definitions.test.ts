@@ -79,7 +79,7 @@ test('an author is warned of each turn whose handler threw, with its error', asy
   await assert.rejects(runtime.client.ask(address, 'Add', { by: 10 }), { code: 'dead_lettered' });
   await waitUntil('both attempts', () => warned.length >= 2);
   assert.deepEqual(warned, [
-    'counter/acme/one: a turn failed and is retried: 10 is more than the counter takes',
-    'counter/acme/one: a turn failed, its message is a dead letter: 10 is more than the counter takes',
+    'counter/acme/one: a turn failed and is retried: Error: 10 is more than the counter takes',
+    'counter/acme/one: a turn failed, its message is a dead letter: Error: 10 is more than the counter takes',
   ]);
 });

@@ -90,7 +90,7 @@ describe('typed calls of actors', () => {
       (error) => error instanceof SvcError && error.code === 'invalid_argument',
     );
     const wrong: { by: number } = JSON.parse('{"by":"two"}');
-    await assert.rejects(handle('c').Add(wrong), /Add: by /);
+    await assert.rejects(handle('c').Add(wrong), /Add: by: Invalid input: expected number/);
   });
 
   test('with the id of an earlier message are handled once', async () => {
@@ -150,5 +150,5 @@ test('a runtime serves actors on stores that its author opened, and leaves them 
   await stores.close();
   rmSync(dataDir, { recursive: true, force: true });
   assert.deepEqual(warned, []);
-  await assert.rejects(startRuntime({ actors: [] }), /dataDir: name a folder, or give stores/);
+  await assert.rejects(startRuntime({ actors: [] }), /dataDir: name a folder \(with redis too\), or give stores/);
 });
