@@ -14,6 +14,8 @@ interface Result {
   readonly value: unknown;
   /** Text for people. Default: the `rows`, or else the fields of the value. */
   readonly text?: string;
+  /** Whether the text has colours. Then each part of it that the node sent was made safe before it was painted. */
+  readonly isPainted?: boolean;
   readonly rows?: { readonly items: readonly JsonObject[]; readonly columns: readonly string[] };
 }
 
@@ -42,14 +44,14 @@ export async function print(format: OutputFormat, result: Result): Promise<void>
   process.stdout.write(withNewline(await render(format, result)));
 }
 
-async function render(format: OutputFormat, { value, text, rows }: Result): Promise<string> {
+async function render(format: OutputFormat, { value, text, rows, isPainted }: Result): Promise<string> {
   if (format === 'json') return JSON.stringify(value, null, 2);
   if (format === 'yaml') {
     const { stringify } = await import('yaml');
     return stringify(value, { lineWidth: 0 });
   }
   if (rows !== undefined) return table(rows.items, rows.columns, process.stdout);
-  if (format === 'text' && text !== undefined) return forReader(text);
+  if (format === 'text' && text !== undefined) return isPainted === true ? text : forReader(text);
   return isObject(value) ? fields(value) : cell(value);
 }
 

@@ -69,7 +69,7 @@ export function diff(program: Command): void {
           return line.startsWith('-') ? paint.red(printable(line)) : printable(line);
         });
       const value = changes.map((step, index) => ({ ...shownStep(step), diff: patches[index] }));
-      await print(output, { value, text: coloured.join('\n') });
+      await print(output, { value, text: coloured.join('\n'), isPainted: true });
       if (changes.length > 0)
         throw new CliFailure(EXIT.conflict, `${counted(changes.length, 'manifest')} differ from what is deployed`);
     });

@@ -7,12 +7,21 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '../support/wait-until.ts';
 import { CliNode } from './cli-node.ts';
+import { svc } from './svc-run.ts';
 
 const SVC = join(import.meta.dirname, '..', '..', 'cli', 'svc.ts');
 /** Clears the screen, renames the window, hides the text that follows and reverses the order of letters. */
 const EVIL = '\u001b[2J\u001b]0;owned\u0007 pay \u009b8m\u202e001\u202c';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const STEERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+
+/** Makes a program believe that its standard output is a terminal of 80 columns. */
+const TERMINAL = {
+  NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true;process.stdout.columns=80',
+  TERM: 'xterm',
+};
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const COLOUR = /\u001b\[\d+m/g;
 
 const WORKFLOW = `apiVersion: svc.dev/v1
 kind: Workflow
@@ -69,6 +78,21 @@ describe('untrusted text on an operator’s terminal', () => {
     assert.equal(ended.code, 10);
     assert.doesNotMatch(ended.stdout + ended.stderr, STEERS);
     assert.match(ended.stderr, /ended as failed: command_failed: state fails: the command ended with exit code 3/);
+  });
+
+  test('a trace and a diff have their colours on a terminal, and none with NO_COLOR', async () => {
+    await writeFile(setup.file('other.yaml'), WORKFLOW.replace('name: evil', 'name: other'));
+    for (const args of [
+      ['trace', run],
+      ['diff', '-f', setup.file('other.yaml')],
+    ]) {
+      const { stdout, stderr } = await svc(args, { ...setup.env, ...TERMINAL });
+      assert.match(stdout, COLOUR, stderr);
+      const shown = stdout.replaceAll(COLOUR, '');
+      assert.doesNotMatch(shown, STEERS);
+      assert.doesNotMatch(shown, /\ufffd\[\d/);
+      assert.doesNotMatch((await svc(args, { ...setup.env, ...TERMINAL, NO_COLOR: '1' })).stdout, COLOUR);
+    }
   });
 
   test('is complete in JSON: each of these commands answers JSON with --output json', async () => {

@@ -59,8 +59,23 @@ describe('a trace in a terminal', () => {
     assert.equal(lines.split('\n').filter((line) => line.includes('Type-b')).length, 1);
   });
 
+  test('each line fits a narrow terminal and names its message, however long the chain of causes is', () => {
+    const chain = Array.from({ length: 10_000 }, (_message, at) =>
+      delivery(`${at}`, at === 0 ? null : `${at - 1}`, at * 20),
+    );
+    for (const columns of [60, 80, 200, undefined]) {
+      const lines = traceTree(chain, [], plain, 1_000, columns).split('\n');
+      assert.equal(lines.length, 10_000);
+      const at = lines.findIndex((line) => !line.includes('Type-'));
+      assert.equal(at, -1, lines[at]);
+      assert.ok(Math.max(...lines.map((line) => line.length)) <= (columns ?? 200));
+      assert.match(lines.at(-1) ?? '', /^ *9999 Type-9999 → execu/);
+    }
+  });
+
   test('shares are bars, and durations have readable units', () => {
-    assert.deepEqual([duration(12.4), duration(3_400), duration(600_000)], ['12 ms', '3.4 s', '10 min']);
+    const shown = [12.4, 999.7, 3_400, 600_000, 3 * 3_600_000, 72 * 3_600_000].map(duration);
+    assert.deepEqual(shown, ['12 ms', '1.0 s', '3.4 s', '10 min', '3.0 h', '3.0 d']);
     assert.match(shares([{ name: 'turns', ms: 50 }], 100), /^turns +50 ms +50 % {2}█{16}$/);
     assert.match(shares([{ name: 'turns', ms: 0 }], 0), /^turns +0 ms +0 %$/);
   });

@@ -6,7 +6,7 @@ import { type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
 import type { NodeClient } from '../../node-client.ts';
 import { counted, isForMachines, print } from '../../output.ts';
 import { wholeNumber } from '../../read-input.ts';
-import { paintFor } from '../../screen/paint.ts';
+import { forReader, paintFor } from '../../screen/paint.ts';
 import { duration, shares, traceTree } from './trace-tree.ts';
 import { readRun } from './why.ts';
 
@@ -157,8 +157,9 @@ function show(group: Command): void {
         listOf(answer, 'effects'),
         paintFor(process.stdout, process.env),
         Date.now(),
+        process.stdout.isTTY ? process.stdout.columns || 80 : undefined,
       );
-      await print(output, { value: answer, text: `${headOf(answer)}\n\n${tree}` });
+      await print(output, { value: answer, text: `${forReader(headOf(answer))}\n\n${tree}`, isPainted: true });
     });
 }
 
@@ -221,6 +222,9 @@ function summary(group: Command): void {
       ];
       const duration_ms = numberOf(answer, 'duration_ms');
       const counts = `${counted(numberOf(answer, 'deliveries'), 'delivery', 'deliveries')} in ${duration(duration_ms)}`;
-      await print(output, { value: answer, text: `${headOf(answer)}\n${counts}\n\n${shares(rows, duration_ms)}` });
+      const isMore = rows.some(({ ms }) => ms > duration_ms);
+      const parallel = isMore ? '\nTimes of work in parallel add up, so a share may exceed 100 %.' : '';
+      const text = `${headOf(answer)}\n${counts}${parallel}\n\n${shares(rows, duration_ms)}`;
+      await print(output, { value: answer, text });
     });
 }
