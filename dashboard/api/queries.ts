@@ -32,7 +32,10 @@ export const queries = new QueryClient({
       staleTime: 1_000,
       retry: (failures, error) => failures < 3 && !isRefusal(error),
       refetchOnWindowFocus: true,
+      // A browser that is offline still reaches a node on its own machine, and a failed call says more than a paused one.
+      networkMode: 'always',
     },
+    mutations: { networkMode: 'always' },
   },
 });
 

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react';
 import type { Me } from '../../clients/typescript/gen/operations.ts';
+import { fetchNoting } from './node-answers.ts';
 import { finishSignIn, type Oidc, renew, type Tokens } from './oidc.ts';
 
 /** The answer of the node to a call without a token. */
@@ -87,7 +88,7 @@ const CONFIG_RETRY_MS = 1_000;
 async function readConfig(onRetry: () => void): Promise<Response> {
   for (;;) {
     try {
-      return await fetch('/dashboard/config.json', { signal: AbortSignal.timeout(CONFIG_TIMEOUT_MS) });
+      return await fetchNoting('/dashboard/config.json', { signal: AbortSignal.timeout(CONFIG_TIMEOUT_MS) });
     } catch {
       onRetry();
       await new Promise((resolve) => setTimeout(resolve, CONFIG_RETRY_MS));
@@ -140,7 +141,7 @@ export function signOut(problem: string | null = null): void {
 /** `fetch` until the user signs out. */
 export const fetchSignedIn: typeof fetch = (input, init) => {
   const signals = [signedIn.signal, init?.signal].filter((signal) => signal instanceof AbortSignal);
-  return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+  return fetchNoting(input, { ...init, signal: AbortSignal.any(signals) });
 };
 
 export const setMe = (me: Me): void => change({ me });

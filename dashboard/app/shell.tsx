@@ -4,10 +4,11 @@ import { useEffect, useRef, useState } from 'react';
 import { useFeed } from '../api/feed.ts';
 import { api, queries } from '../api/queries.ts';
 import { plainLine } from '../parts/format.ts';
-import { TimeAgo } from '../parts/time.tsx';
+import { ClockTime, TimeAgo, useNow } from '../parts/time.tsx';
 import { CHOICES, useChoice } from './choices.ts';
 import { Keys, type Over } from './keys.tsx';
 import { usePages } from './navigation.ts';
+import { useSilence } from './node-answers.ts';
 import { needsSignIn, setMe, signOut, useMay, useSession, whoIs } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { useFilters } from './use-filters.ts';
@@ -95,10 +96,34 @@ function Frame() {
         <SideFoot showKeys={() => setShown('keys')} />
       </nav>
       <main id="page" tabIndex={-1}>
+        <SilenceBanner />
         <RecordingBanner />
         <Outlet />
       </main>
       <Keys shown={shown} setShown={setShown} />
+    </div>
+  );
+}
+
+/** A shorter silence is usual: a node that restarts, a browser that wakes up. */
+const LEAST_SILENCE_MS = 3_000;
+
+/** Says on every page that its data is old, since the node does not answer. */
+function SilenceBanner() {
+  const since = useSilence();
+  // The page changes again when the silence has lasted long enough.
+  useNow();
+  const isLong = since !== null && Date.now() - since >= LEAST_SILENCE_MS;
+  return (
+    <div role="status" className={isLong ? undefined : 'unseen'}>
+      {isLong && (
+        <p className="notice notice-bad">
+          <span>
+            This node has not answered since <ClockTime at={new Date(since).toISOString()} />. The page shows what it
+            read before, and tries again. Other nodes of the fleet have the same pages.
+          </span>
+        </p>
+      )}
     </div>
   );
 }

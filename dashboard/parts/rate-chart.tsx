@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
 import { TIMES, useChoice } from '../app/choices.ts';
+import { nodeNow } from '../app/node-answers.ts';
 
 const MINUTE_MS = 60_000;
 const HEIGHT_PX = 140;
@@ -14,7 +15,7 @@ const utc = new Intl.DateTimeFormat(undefined, { ...HOURS, timeZone: 'UTC' });
 /** Number per minute. The figures are also available as a sentence for screen readers. */
 export function RateChart({ times, from }: { readonly times: readonly number[]; readonly from: number }) {
   const place = useRef<HTMLDivElement>(null);
-  const minutes = Math.max(1, Math.ceil((Date.now() - from) / MINUTE_MS));
+  const minutes = Math.max(1, Math.ceil((nodeNow() - from) / MINUTE_MS));
   const counts = Array.from({ length: minutes }, () => 0);
   for (const time of times) {
     const at = Math.min(minutes - 1, Math.max(0, Math.floor((time - from) / MINUTE_MS)));

@@ -1,17 +1,20 @@
 import { useSyncExternalStore } from 'react';
 import { TIMES, type Times, useChoice } from '../app/choices.ts';
+import { nodeNow } from '../app/node-answers.ts';
 import type { Column } from './data-table.tsx';
 import { formatDuration, formatRelative } from './format.ts';
 
-let now = Date.now();
+let now = nodeNow();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
 
 /** One clock for all ages on a page, so that they change at the same time. */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
+  // Nothing has moved it while no page showed a time.
+  if (timer === null) now = nodeNow();
   timer ??= setInterval(() => {
-    now = Date.now();
+    now = nodeNow();
     for (const one of listeners) one();
   }, 1_000);
   return () => {
