@@ -1,20 +1,51 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { api } from '../api/queries.ts';
+import type { Delivery } from '../../clients/typescript/gen/operations.ts';
+import { api, listRefreshMs } from '../api/queries.ts';
 import { useFilters } from '../app/use-filters.ts';
 import { ActorLink } from '../parts/actor-link.tsx';
-import { formatDuration, jsonText, plainLine, plainText } from '../parts/format.ts';
+import { formatCount, formatDuration, jsonText, plainLine, plainText } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PlainTable } from '../parts/plain-table.tsx';
 import { Status } from '../parts/status.tsx';
 import { ClockTime } from '../parts/time.tsx';
 
-const MOST = 1_000;
+const PAGE_ROWS = 1_000;
+/** Deliveries that the page reads at most: the newest, since those say how the actor is now. */
+const MOST = 10_000;
 
 interface ActorProps {
   readonly kind: string;
   readonly id: string;
+}
+
+/** The newest deliveries to an actor, in the order of time. */
+async function newestDeliveries({ kind, id }: ActorProps) {
+  const newest: Delivery[] = [];
+  for (let next: string | undefined; ; ) {
+    const page = await api.actors.listHistory({ kind, id, order: 'newest_first', limit: PAGE_ROWS, next });
+    newest.push(...page.deliveries);
+    if (page.next === null || newest.length >= MOST)
+      return { deliveries: newest.reverse(), isCut: page.next !== null, keptFrom: page.kept_from };
+    next = page.next;
+  }
+}
+
+/** A button while the actor got deliveries that the page has not read. The chosen message and its state stay until then. */
+function NewDeliveries({ kind, id, last, show }: ActorProps & { readonly last: Delivery; readonly show: () => void }) {
+  const read = useQuery({
+    queryKey: ['actor-newest', kind, id],
+    queryFn: () => api.actors.listHistory({ kind, id, order: 'newest_first', limit: 1 }),
+    refetchInterval: listRefreshMs,
+  });
+  const newest = read.data?.deliveries[0];
+  if (newest === undefined || (newest.message_id === last.message_id && newest.attempt === last.attempt)) return null;
+  return (
+    <button type="button" className="fresh" onClick={show}>
+      Show new messages
+    </button>
+  );
 }
 
 /** The messages of the actor, with its state after the selected one. The message is in the address. */
@@ -22,11 +53,13 @@ export function ActorHistory({ kind, id }: ActorProps) {
   const [{ at = '' }, setFilters] = useFilters();
   const read = useQuery({
     queryKey: ['actor-history', kind, id],
-    queryFn: () => api.actors.listHistory({ kind, id, order: 'oldest_first', limit: MOST }),
+    queryFn: () => newestDeliveries({ kind, id }),
+    refetchOnWindowFocus: false,
   });
   if (read.data === undefined) return <ReadState of={read} what="the history" />;
-  const { deliveries, kept_from: keptFrom } = read.data;
-  if (deliveries.length === 0) {
+  const { deliveries, isCut, keptFrom } = read.data;
+  const last = deliveries.at(-1);
+  if (last === undefined) {
     return (
       <Empty title="No delivery to this actor is kept.">
         {keptFrom === undefined ? 'The ledger has none.' : `The ledger is kept from ${keptFrom} on.`}
@@ -34,20 +67,25 @@ export function ActorHistory({ kind, id }: ActorProps) {
     );
   }
   const found = deliveries.findIndex(({ message_id }) => message_id === at);
+  const isElsewhere = at !== '' && found === -1;
   const place = found === -1 ? deliveries.length - 1 : found;
-  const here = deliveries[place];
+  const here = deliveries[place] ?? last;
   return (
     <>
       <div className="slider">
         <label htmlFor="message">
-          Message {place + 1} of {deliveries.length}: <b>{plainLine(here?.type ?? '')}</b>
-          {here !== undefined && (
+          {isElsewhere ? (
             <>
-              {' '}
-              <ClockTime at={here.at} />
+              Message <Id id={at} />, which is not among those below
+            </>
+          ) : (
+            <>
+              Message {formatCount(place + 1)} of {isCut && 'the last '}
+              {formatCount(deliveries.length)}: <b>{plainLine(here.type)}</b> <ClockTime at={here.at} />
             </>
           )}
         </label>
+        <NewDeliveries kind={kind} id={id} last={last} show={() => void read.refetch()} />
         <input
           id="message"
           type="range"
@@ -57,7 +95,7 @@ export function ActorHistory({ kind, id }: ActorProps) {
           onChange={(event) => setFilters({ at: deliveries[Number(event.target.value) - 1]?.message_id ?? '' }, true)}
         />
       </div>
-      {here !== undefined && <StateAt kind={kind} id={id} message={here.message_id} />}
+      <StateAt kind={kind} id={id} message={isElsewhere ? at : here.message_id} />
       <h2>Deliveries</h2>
       <PlainTable
         label="Deliveries"
@@ -71,7 +109,7 @@ export function ActorHistory({ kind, id }: ActorProps) {
               <button
                 type="button"
                 className="plain link"
-                aria-pressed={message_id === here?.message_id}
+                aria-pressed={!isElsewhere && message_id === here.message_id}
                 onClick={() => setFilters({ at: message_id })}
               >
                 {plainLine(type, 60)}

@@ -9,7 +9,7 @@ import { ActButton } from '../parts/act-button.tsx';
 import { ActorLink } from '../parts/actor-link.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { SelectFilter } from '../parts/filters.tsx';
-import { plainLine } from '../parts/format.ts';
+import { countOf, plainLine } from '../parts/format.ts';
 import { CellText, LongJson } from '../parts/long-text.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
@@ -31,7 +31,10 @@ export function DeadLettersPage() {
   const letters = read.data?.dead_letters ?? [];
   return (
     <>
-      <PageHead title="Dead letters" />
+      <PageHead
+        title="Dead letters"
+        note={read.data === undefined ? undefined : countOf(letters.length, read.data.next_page_token !== undefined)}
+      />
       <div className="filters">
         <SelectFilter
           label="Status"
@@ -42,7 +45,7 @@ export function DeadLettersPage() {
       </div>
       <ReadState of={read} what="dead letters" />
       {read.data !== undefined && letters.length === 0 && (
-        <Empty title="There is no dead letter.">
+        <Empty title={status === '' ? 'There is no dead letter.' : `There is no dead letter that is ${status}.`}>
           A message that fails in every attempt is kept here with its error.
         </Empty>
       )}

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { api } from '../api/queries.ts';
 import { useMay, useSession } from '../app/session.ts';
 import { ActButton } from '../parts/act-button.tsx';
-import { formatBytes, formatCount, plainLine } from '../parts/format.ts';
+import { countOf, formatBytes, formatCount, plainLine } from '../parts/format.ts';
 import { Id } from '../parts/id.tsx';
 import { Empty, ReadState } from '../parts/notice.tsx';
 import { PageHead } from '../parts/page-head.tsx';
@@ -16,25 +16,35 @@ import { RunLink } from './run/head.tsx';
 const MOST = 1_000;
 const REFRESH_MS = 5_000;
 
+/** The first rows of a list, and whether there are more. */
+interface ListPart<Row> {
+  readonly rows: readonly Row[];
+  readonly isCut: boolean;
+}
+
+const partOf = <Row,>(rows: readonly Row[], next: string | undefined): ListPart<Row> => ({
+  rows,
+  isCut: next !== undefined,
+});
+
 interface ListPageProps<Row> {
   readonly title: string;
   readonly none: ReactNode;
-  readonly read: () => Promise<readonly Row[]>;
+  readonly read: () => Promise<ListPart<Row>>;
   readonly rowKey: (row: Row) => string;
   readonly columns: readonly (readonly [label: string, cell: (row: Row) => ReactNode])[];
 }
 
 /** A page that is one table. */
 function ListPage<Row>({ title, none, read, rowKey, columns }: ListPageProps<Row>) {
-  const rows = useQuery({ queryKey: ['list', title], queryFn: read, refetchInterval: REFRESH_MS });
+  const part = useQuery({ queryKey: ['list', title], queryFn: read, refetchInterval: REFRESH_MS });
+  const { rows, isCut } = part.data ?? { rows: null, isCut: false };
   return (
     <>
-      <PageHead title={title} note={rows.data === undefined ? undefined : formatCount(rows.data.length)} />
-      <ReadState of={rows} what={title.toLowerCase()} />
-      {rows.data?.length === 0 && <Empty title={`There is nothing here.`}>{none}</Empty>}
-      {rows.data !== undefined && rows.data.length > 0 && (
-        <PlainTable label={title} columns={columns} rows={rows.data} rowKey={rowKey} />
-      )}
+      <PageHead title={title} note={rows === null ? undefined : countOf(rows.length, isCut)} />
+      <ReadState of={part} what={title.toLowerCase()} />
+      {rows?.length === 0 && <Empty title={`There is nothing here.`}>{none}</Empty>}
+      {rows !== null && rows.length > 0 && <PlainTable label={title} columns={columns} rows={rows} rowKey={rowKey} />}
     </>
   );
 }
@@ -43,7 +53,10 @@ export const StimuliPage = () => (
   <ListPage
     title="Stimuli"
     none="Events from outside appear here: POST /v1/stimuli, or a signed webhook."
-    read={async () => (await api.stimuli.list({ limit: MOST })).stimuli}
+    read={async () => {
+      const page = await api.stimuli.list({ limit: MOST });
+      return partOf(page.stimuli, page.next_page_token);
+    }}
     rowKey={({ id }) => id}
     columns={[
       ['Received', ({ received_at }) => <TimeAgo at={received_at} />],
@@ -60,7 +73,10 @@ export const PatternsPage = () => (
   <ListPage
     title="Learned patterns"
     none="An error that an agent overcame is kept here with what solved it."
-    read={async () => (await api.patterns.list({ limit: 100 })).patterns}
+    read={async () => {
+      const page = await api.patterns.list({ limit: 100 });
+      return partOf(page.patterns, page.next_page_token);
+    }}
     rowKey={({ pattern_id }) => pattern_id}
     columns={[
       ['Error', ({ error_type, error_signature }) => `${plainLine(error_type, 60)}: ${plainLine(error_signature)}`],
@@ -75,7 +91,10 @@ export const VolumesPage = () => (
   <ListPage
     title="Volumes"
     none="Workspaces of workflow runs and volumes of your own appear here."
-    read={async () => (await api.volumes.list({ limit: MOST })).volumes}
+    read={async () => {
+      const page = await api.volumes.list({ limit: MOST });
+      return partOf(page.volumes, page.next_page_token);
+    }}
     rowKey={({ id }) => id}
     columns={[
       [
@@ -111,7 +130,10 @@ export const SecretsPage = () => (
         Values are never shown. Set one in a terminal: <code>svc secret put PATH</code>.
       </>
     }
-    read={async () => (await api.secrets.list({ limit: MOST })).secrets}
+    read={async () => {
+      const page = await api.secrets.list({ limit: MOST });
+      return partOf(page.secrets, page.next_page_token);
+    }}
     rowKey={({ path }) => path}
     columns={[
       ['Path', ({ path }) => plainLine(path)],
@@ -131,7 +153,10 @@ export const KeysPage = () => (
         Make one in a terminal: <code>svc key create NAME</code>.
       </>
     }
-    read={async () => (await api.apiKeys.list({ limit: MOST })).keys}
+    read={async () => {
+      const page = await api.apiKeys.list({ limit: MOST });
+      return partOf(page.keys, page.next_page_token);
+    }}
     rowKey={({ id }) => id}
     columns={[
       ['Name', ({ name }) => plainLine(name)],

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { api } from '../api/queries.ts';
 import { type Run, UNFINISHED, WAIT_REASONS } from '../api/runs.ts';
+import { nodeNow } from '../app/node-answers.ts';
 import type { Search } from '../app/search-params.ts';
 import { useMay } from '../app/session.ts';
 import { formatCount, formatDuration, plainLine } from '../parts/format.ts';
@@ -13,9 +14,10 @@ const RateChart = lazy(() => import('../parts/rate-chart.tsx').then(({ RateChart
 
 const HOUR_MS = 3_600_000;
 const MOST = 1_000;
+const MOST_LETTERS = 100;
 const REFRESH_MS = 5_000;
 /** The window starts at a full minute, so that a link to it stays the same for a minute. */
-const hourAgo = (): string => new Date(Math.floor((Date.now() - HOUR_MS) / 60_000) * 60_000).toISOString();
+const hourAgo = (): string => new Date(Math.floor((nodeNow() - HOUR_MS) / 60_000) * 60_000).toISOString();
 
 /** Running, waiting and failed runs now; every figure links to its list. */
 export function OverviewPage() {
@@ -23,11 +25,13 @@ export function OverviewPage() {
     queryKey: ['overview'],
     queryFn: async () => {
       const from = hourAgo();
-      const [open, recent] = await Promise.all([
+      // Failed runs have a list of their own: the newest runs of a busy hour may all have completed.
+      const [open, recent, failed] = await Promise.all([
         api.runs.list({ status: UNFINISHED, limit: MOST }),
         api.runs.list({ from, limit: MOST }),
+        api.runs.list({ status: ['failed'], from, limit: MOST }),
       ]);
-      return { from, open: open.runs, recent: recent.runs };
+      return { from, open: open.runs, recent: recent.runs, failed: failed.runs };
     },
     refetchInterval: REFRESH_MS,
   });
@@ -44,12 +48,15 @@ interface FiguresProps {
   readonly from: string;
   readonly open: readonly Run[];
   readonly recent: readonly Run[];
+  readonly failed: readonly Run[];
 }
 
-function Figures({ from, open, recent }: FiguresProps) {
+function Figures({ from, open, recent, failed }: FiguresProps) {
   const may = useMay();
-  const failed = recent.filter(({ status }) => status === 'failed');
-  const took = recent.flatMap(({ duration_ms: ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
+  const completed = recent.filter(({ status }) => status === 'completed');
+  const took = completed.flatMap(({ duration_ms: ms }) => (ms === null ? [] : [ms])).sort((a, b) => a - b);
+  const times = recent.map(({ started_at }) => Date.parse(started_at));
+  const isCut = recent.length >= MOST;
   const at = (share: number): string => {
     const value = took[Math.min(took.length - 1, Math.floor(took.length * share))];
     return value === undefined ? '–' : formatDuration(value);
@@ -63,14 +70,16 @@ function Figures({ from, open, recent }: FiguresProps) {
         <Tile label="Median duration" value={at(0.5)} to="/runs" search={{ status: 'completed', from }} />
         <Tile label="95th percentile" value={at(0.95)} to="/runs" search={{ status: 'completed', from }} />
         {may('read', 'approvals') && <ApprovalTile />}
+        <DeadLetterTile />
         {may('inspect', 'cluster') && <NodeTile />}
         {may('inspect', 'cluster') && <StoresTile />}
       </div>
       {recent.length > 0 && (
         <section className="card" aria-label="Runs started each minute">
           <h2>Runs started each minute</h2>
+          {isCut && <p className="quiet">Of the newest {formatCount(MOST)} runs; before them there were more.</p>}
           <Suspense fallback={<Loading what="the chart" />}>
-            <RateChart times={recent.map(({ started_at }) => Date.parse(started_at))} from={Date.parse(from)} />
+            <RateChart times={times} from={isCut ? minuteOf(Math.min(...times)) : Date.parse(from)} />
           </Suspense>
         </section>
       )}
@@ -100,12 +109,14 @@ function Figures({ from, open, recent }: FiguresProps) {
   );
 }
 
+const minuteOf = (at: number): number => Math.floor(at / 60_000) * 60_000;
+
 const count = (of: readonly unknown[]): string => `${formatCount(of.length)}${of.length >= MOST ? ' +' : ''}`;
 
 interface TileProps {
   readonly label: string;
   readonly value: string;
-  readonly to: '/runs' | '/approvals' | '/fleet';
+  readonly to: '/runs' | '/approvals' | '/dead-letters' | '/fleet';
   readonly search?: Search;
 }
 
@@ -117,8 +128,24 @@ const Tile = ({ label, value, to, search = {} }: TileProps) => (
 );
 
 function ApprovalTile() {
-  const { data } = useQuery({ queryKey: ['approvals', 'count'], queryFn: () => api.approvals.list({ limit: 1 }) });
+  const { data } = useQuery({
+    queryKey: ['approvals', 'count'],
+    queryFn: () => api.approvals.list({ limit: 1 }),
+    refetchInterval: REFRESH_MS,
+  });
   return <Tile label="Open approvals" value={data === undefined ? '–' : formatCount(data.count)} to="/approvals" />;
+}
+
+/** Messages that failed too often and wait for a decision. */
+function DeadLetterTile() {
+  const { data } = useQuery({
+    queryKey: ['dead-letters', 'open', 'count'],
+    queryFn: () => api.deadLetters.list({ status: 'open', limit: MOST_LETTERS }),
+    refetchInterval: REFRESH_MS,
+  });
+  const more = data?.next_page_token === undefined ? '' : ' +';
+  const value = data === undefined ? '–' : `${formatCount(data.dead_letters.length)}${more}`;
+  return <Tile label="Open dead letters" value={value} to="/dead-letters" search={{ status: 'open' }} />;
 }
 
 /** Whether this node has everything that it needs, above all its stores. */
@@ -133,7 +160,7 @@ function StoresTile() {
 }
 
 function NodeTile() {
-  const { data } = useQuery({ queryKey: ['nodes'], queryFn: () => api.nodes.list() });
+  const { data } = useQuery({ queryKey: ['nodes'], queryFn: () => api.nodes.list(), refetchInterval: REFRESH_MS });
   const active = data?.nodes.filter(({ status }) => status === 'ACTIVE').length;
   return (
     <Tile label="Active nodes" value={data === undefined ? '–' : `${active} of ${data.nodes.length}`} to="/fleet" />

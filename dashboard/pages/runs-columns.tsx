@@ -130,12 +130,16 @@ const USUAL = ['status', 'name', 'kind', 'reason', 'labels', 'started', 'took', 
 const chosenOf = (text: string | undefined): readonly string[] =>
   text === undefined || text === '' ? USUAL : text.split(',');
 
-/** The columns that the address names, or the default ones. The column that identifies the run is always shown. */
+/**
+ * The columns that the address names, also in a narrow window; or the default ones. The column that identifies the run is
+ * always shown.
+ */
 export function useChosenColumns(): readonly Column<Run>[] {
   const [{ columns }] = useFilters();
   return useMemo(() => {
     const chosen = new Set(['name', ...chosenOf(columns)]);
-    return COLUMNS.filter(({ key }) => chosen.has(key));
+    const shown = COLUMNS.filter(({ key }) => chosen.has(key));
+    return columns === undefined || columns === '' ? shown : shown.map((column) => ({ ...column, wide: false }));
   }, [columns]);
 }
 

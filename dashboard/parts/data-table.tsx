@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, memo, type ReactNode, useMemo, useRef } from 'react';
+import { type KeyboardEvent, memo, type ReactNode, useMemo, useRef, useSyncExternalStore } from 'react';
 
 export interface Column<Row> {
   readonly key: string;
@@ -26,6 +26,23 @@ interface DataTableProps<Row> {
 const ROW_PX = 34;
 const narrow = window.matchMedia('(max-width: 720px)');
 
+/** Whether the window is narrow; a phone is turned, a window is resized. */
+const useNarrow = (): boolean =>
+  useSyncExternalStore(
+    (listener) => {
+      narrow.addEventListener('change', listener);
+      return () => narrow.removeEventListener('change', listener);
+    },
+    () => narrow.matches,
+  );
+
+/** Least width of the columns with their gaps, px: below it the table scrolls sideways. */
+const leastWidth = (columns: readonly { readonly width: string }[]): number =>
+  columns.reduce((sum, { width }) => sum + 12 + Number(/(\d+)px/.exec(width)?.[1] ?? OTHER_PX), 24);
+
+/** Of a column whose width is a variable or a share. */
+const OTHER_PX = 96;
+
 /** A table with only the visible rows in the document, so that 100,000 cost as much as 50. */
 export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, more }: DataTableProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -39,7 +56,9 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
       return row === undefined ? index : rowKey(row);
     },
   });
-  const shown = useMemo(() => columns.filter(({ wide }) => wide !== true || !narrow.matches), [columns]);
+  const isNarrow = useNarrow();
+  const shown = useMemo(() => columns.filter(({ wide }) => wide !== true || !isNarrow), [columns, isNarrow]);
+  const minWidth = leastWidth(shown);
   const opens = useRef(open);
   opens.current = open;
   const grid = { gridTemplateColumns: shown.map(({ width }) => width).join(' ') };
@@ -47,7 +66,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
   if (more !== undefined && rows.length > 0 && (items.at(-1)?.index ?? 0) > rows.length - 20) queueMicrotask(more);
   return (
     <div className="data-table" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
-      <div role="rowgroup">
+      <div role="rowgroup" style={{ minWidth }}>
         <div className="data-head" role="row" aria-rowindex={1} style={grid}>
           {shown.map(({ key, label: text }) => (
             <div key={key} role="columnheader">
@@ -56,7 +75,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, open, isMarked, m
           ))}
         </div>
       </div>
-      <div ref={scroller} className="data-body" role="rowgroup" tabIndex={0} onKeyDown={stepRows}>
+      <div ref={scroller} className="data-body" style={{ minWidth }} role="rowgroup" tabIndex={0} onKeyDown={stepRows}>
         <div role="presentation" className="data-space" style={{ height: virtual.getTotalSize() }}>
           {items.map(({ index, key, start }) => {
             const row = rows[index];

@@ -45,6 +45,9 @@ const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/;
 /** The name of a node in a line of text; a UUID is shortened. */
 export const shortNode = (node: string): string => (UUID.test(node) ? node.slice(0, 8) : plainLine(node, 60));
 
+/** `1,000 and more` where a list goes on behind its first rows. */
+export const countOf = (shown: number, isCut: boolean): string => `${formatCount(shown)}${isCut ? ' and more' : ''}`;
+
 /** `1 delivery`, `2,000 deliveries`. */
 export const counted = (value: number, one: string, many: string): string =>
   `${formatCount(value)} ${value === 1 ? one : many}`;

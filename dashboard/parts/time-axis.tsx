@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Span } from '../api/timeline.ts';
-import { formatDuration, plainLine } from './format.ts';
+import { formatCount, formatDuration, plainLine } from './format.ts';
 
 const MOST_ROWS = 400;
 
@@ -20,6 +20,11 @@ export function TimeAxis({ spans, from, to, now, link }: TimeAxisProps) {
   const ticks = ticksOf(length);
   return (
     <div className="axis">
+      {spans.length > MOST_ROWS && (
+        <p className="quiet">
+          The last {formatCount(MOST_ROWS)} of {formatCount(spans.length)} are shown; the events have all.
+        </p>
+      )}
       <div className="axis-ticks" aria-hidden="true">
         {ticks.map((tick) => (
           <span key={tick} style={{ left: `${(tick / length) * 100}%` }}>
@@ -49,11 +54,6 @@ export function TimeAxis({ spans, from, to, now, link }: TimeAxisProps) {
           );
         })}
       </ol>
-      {spans.length > MOST_ROWS && (
-        <p className="quiet">
-          The last {MOST_ROWS} of {spans.length} are shown.
-        </p>
-      )}
     </div>
   );
 }

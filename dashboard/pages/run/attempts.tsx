@@ -48,7 +48,7 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
         </div>
       )}
       <LongText
-        text={output === '' ? 'no output yet' : output}
+        text={output === '' ? (isOver ? 'no output' : 'no output yet') : output}
         name={`output-${number}`}
         end={isOver ? 'first' : 'last'}
         isLive={isLive}
