@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useLiveList } from './live-list.ts';
 import { api } from './queries.ts';
-import { listedRun, type Run, type RunFilter } from './runs.ts';
+import { hasEnded, listedRun, type Run, type RunFilter } from './runs.ts';
 
 const PAGE_ROWS = 1_000;
 const HEAD_ROWS = 200;
@@ -43,11 +43,20 @@ export function useRunList(filter: RunFilter, tenant = ''): RunList {
 
 const UNLISTED_MS = 1_000;
 
+interface Listing {
+  /** Whether the run has ended, by another answer: the list has its end and outcome a moment later. */
+  readonly isOver: boolean;
+  /** False for an actor that is no run. */
+  readonly isRun?: boolean;
+}
+
 /** One run in the form of the list, which may have it only a moment after its start; null until then. */
-export const useListedRun = (id: string) =>
+export const useListedRun = (id: string, { isOver, isRun = true }: Listing) =>
   useQuery({
     queryKey: ['run', id],
     queryFn: () => listedRun(id),
+    enabled: isRun,
     retry: false,
-    refetchInterval: ({ state }) => (state.data === null ? UNLISTED_MS : false),
+    refetchInterval: ({ state: { data } }) =>
+      data === null || (isOver && data !== undefined && !hasEnded(data)) ? UNLISTED_MS : false,
   });

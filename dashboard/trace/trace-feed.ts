@@ -1,4 +1,5 @@
 import { actingTenant } from '../api/queries.ts';
+import { nodeNow } from '../app/node-answers.ts';
 import { bearer } from '../app/session.ts';
 import { TraceModel } from './model.ts';
 import type { ReadOrder, TraceHead, WorkerAnswer } from './trace-worker.ts';
@@ -74,7 +75,7 @@ export class TraceFeed {
     }
     const { model } = this.#state;
     model.append(answer.batch);
-    if (answer.isLast) model.readAt(answer.head.status === 'running' ? Date.now() : null);
+    if (answer.isLast) model.readAt(answer.head.status === 'running' ? nodeNow() : null);
     const isFirst = this.#state.head === null;
     const isReading = this.#next.isReading && !answer.isLast;
     this.#show({ head: answer.head, isReading, error: null }, isFirst || answer.isLast);
@@ -87,7 +88,7 @@ export class TraceFeed {
       this.#timer = setTimeout(this.readOn, LIVE_MS);
       return;
     }
-    if (Date.now() - Date.parse(endedAt ?? '') > ENDED_LONG_AGO_MS) return;
+    if (nodeNow() - Date.parse(endedAt ?? '') > ENDED_LONG_AGO_MS) return;
     const waitMs = AFTER_END_MS[this.#readsAfterEnd];
     this.#readsAfterEnd += 1;
     if (waitMs !== undefined) this.#timer = setTimeout(this.readOn, waitMs);
@@ -103,7 +104,10 @@ export class TraceFeed {
     clearTimeout(this.#showing);
     this.#showing = undefined;
     const { head, version, isReading, error } = this.#next;
-    const isSame = head?.status === this.#state.head?.status && version === this.#state.version;
+    const before = this.#state.head;
+    // A call to the run of the trace adds a link without a delivery.
+    const isSameHead = head?.status === before?.status && head?.links.length === before?.links.length;
+    const isSame = isSameHead && version === this.#state.version;
     if (isSame && isReading === this.#state.isReading && error === this.#state.error) return;
     this.#state = this.#next;
     for (const listener of this.#listeners) listener();

@@ -51,7 +51,7 @@ export function ExecutionPage({ id }: { readonly id: string }) {
     queryFn: () => api.executions.get({ id }),
     refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : listRefreshMs()),
   });
-  const listed = useListedRun(id);
+  const listed = useListedRun(id, { isOver: status.data !== undefined && hasEnded(status.data) });
   const log = useRunEvents('execution', id);
   const spans = useMemo(() => spansOf(log.events), [log.events]);
   const attempts = useMemo(() => attemptsOf(log.events), [log.events]);

@@ -62,7 +62,7 @@ export function WorkflowRunPage({ id }: { readonly id: string }) {
     queryFn: () => api.workflowExecutions.get({ id }),
     refetchInterval: ({ state }) => (state.data !== undefined && hasEnded(state.data) ? false : listRefreshMs()),
   });
-  const listed = useListedRun(id);
+  const listed = useListedRun(id, { isOver: read.data !== undefined && hasEnded(read.data) });
   const log = useRunEvents('workflow', id);
   const spans = useMemo(() => spansOf(log.events), [log.events]);
   const [{ tab = '' }] = useFilters();

@@ -1,14 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { listedRun } from '../../api/runs.ts';
+import type { TraceLink } from '../../../clients/typescript/gen/operations.ts';
+import { useListedRun } from '../../api/run-list.ts';
+import { hasEnded } from '../../api/runs.ts';
 import { useFilters } from '../../app/use-filters.ts';
 import { RunOfActor } from '../../parts/actor-link.tsx';
 import { counted, formatCount, formatDuration } from '../../parts/format.ts';
 import { Id } from '../../parts/id.tsx';
 import { Empty, Failure, Loading } from '../../parts/notice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
-import { Status } from '../../parts/status.tsx';
+import { RunStatus } from '../../parts/status.tsx';
 import { Duration } from '../../parts/time.tsx';
 import type { Camera, Extent } from '../../trace/camera.ts';
 import type { Found } from '../../trace/scene.ts';
@@ -39,7 +40,7 @@ function OneTrace({ id }: { readonly id: string }) {
     <>
       <PageHead
         title={root.name === null ? 'Trace' : `Trace of ${root.name}`}
-        note={<TraceNote id={id} state={state} />}
+        note={<TraceNote id={id} state={state} outcome={root.outcome} />}
       >
         {fresh.count > 0 && (
           <button
@@ -56,6 +57,7 @@ function OneTrace({ id }: { readonly id: string }) {
         <RunOfActor kind={root.kind} id={root.id} />
         {model.count > 0 && <TraceActions flow={view.flow} stage={stage} />}
       </PageHead>
+      {head !== null && <Related links={head.links} />}
       {error !== null && <Failure error={error} retry={state.readOn} />}
       {head === null && error === null && <Loading what="the trace" />}
       {head !== null && model.count === 0 && <Empty title="You may not see any delivery of this trace." />}
@@ -69,19 +71,52 @@ function useRoot({ head, model }: TraceState): {
   readonly kind: string;
   readonly id: string;
   readonly name: string | null;
+  readonly outcome: string | null;
 } {
   const delivery = head === null || head.root === null ? -1 : model.find(head.root);
   const [kind = '', , id = ''] = (delivery === -1 ? '' : (model.name(model.to.at(delivery)) ?? '')).split('/');
   const isRun = kind === 'execution' || kind === 'workflow';
-  const listed = useQuery({ queryKey: ['run', id], queryFn: () => listedRun(id), enabled: isRun, retry: false });
-  return { kind, id, name: listed.data?.name ?? null };
+  const listed = useListedRun(id, { isOver: head !== null && hasEnded(head), isRun });
+  return { kind, id, name: listed.data?.name ?? null, outcome: listed.data?.outcome ?? null };
 }
 
-function TraceNote({ id, state: { head, model, isReading } }: { readonly id: string; readonly state: TraceState }) {
+const RELATIONS: Readonly<Record<TraceLink['relation'], string>> = {
+  next: 'goes on in',
+  previous: 'goes on from',
+  run: 'is a call to the run of',
+  call: 'has a run that was also called, or cancelled, by',
+  forked_from: 'was forked from the run of',
+};
+
+/** Other traces that belong to this one: the rest of a long one, and calls such as the one that cancelled the run. */
+function Related({ links }: { readonly links: readonly TraceLink[] }) {
+  if (links.length === 0) return null;
+  return (
+    <ul className="trace-links" aria-label="Related traces">
+      {links.map(({ trace_id, relation }) => (
+        <li key={`${relation} ${trace_id}`}>
+          This trace {RELATIONS[relation]}{' '}
+          <Link to="/traces/$id" params={{ id: trace_id }}>
+            trace {trace_id.slice(0, 12)}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface TraceNoteProps {
+  readonly id: string;
+  readonly state: TraceState;
+  /** Of the run that the trace began with, where there is one. */
+  readonly outcome: string | null;
+}
+
+function TraceNote({ id, state: { head, model, isReading }, outcome }: TraceNoteProps) {
   return (
     <span className="trace-note">
       <Id id={id} length={12} />
-      {head !== null && <Status status={head.status} />}
+      {head !== null && <RunStatus status={head.status} outcome={outcome} />}
       {model.count > 0 && (
         <span className="figures">
           {head?.status === 'running' ? (
