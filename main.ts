@@ -58,7 +58,8 @@ export async function startNode(input: NodeInput): Promise<Node> {
   const context = withSecrets(started, secrets.secrets);
   const signing = openSigning({ context, documents: stores.documents });
   opened.defer(() => signing.keys.close());
-  const audit = await openAudit({ context, documents: stores.documents, signing });
+  const now = (): Promise<number> => stores.store.now();
+  const audit = await openAudit({ context, documents: stores.documents, now, signing });
   opened.defer(() => audit.close());
   const membership = await openMembership({ context, members: stores.store });
   opened.defer(() => membership.close());

@@ -29,10 +29,13 @@ export interface Audit {
 export async function openAudit({
   context,
   documents,
+  now,
   signing,
 }: {
   readonly context: NodeContext;
   readonly documents: Documents;
+  /** The time of the store, by which ages are counted. */
+  readonly now: () => Promise<number>;
   readonly signing: Signing;
 }): Promise<Audit> {
   const { settings, node, clock, warn } = context;
@@ -52,7 +55,7 @@ export async function openAudit({
   });
   const { fail_closed, retention_days: days, sink: sinkSettings } = settings.audit;
   const retention =
-    days === -1 ? null : new AuditRetention({ days, blocks, chains, checkpoints, signing, clock, warn });
+    days === -1 ? null : new AuditRetention({ days, blocks, chains, checkpoints, signing, clock, now, warn });
   const sink = sinkSettings === undefined ? null : openSink(context, sinkSettings);
   const operations = new ChainedAudit({
     node,

@@ -33,6 +33,8 @@ interface RetentionParts {
   readonly checkpoints: Collection<CheckpointDocument>;
   readonly signing: SigningParts;
   readonly clock: Clock;
+  /** The time by which ages are counted, Unix ms: that of the store, so that a node whose clock is wrong removes nothing early. */
+  readonly now: () => Promise<number>;
   readonly warn: (message: string, error: unknown) => void;
 }
 
@@ -62,11 +64,12 @@ export class AuditRetention {
 
   /** Never throws: the next sweep repeats what failed. */
   async sweep(): Promise<void> {
-    const { chains, warn } = this.#parts;
+    const { chains, days, now, warn } = this.#parts;
     try {
+      const before = new Date((await now()) - days * DAY_MS).toISOString();
       for (let skip = 0; ; skip += PAGE) {
         const found = await chains.find({ tenant: null, limit: PAGE, skip });
-        for (const { tenant, node } of found) await this.#trim(tenant, node);
+        for (const { tenant, node } of found) await this.#trim(tenant, node, before);
         if (found.length < PAGE) return;
       }
     } catch (thrown) {
@@ -74,10 +77,9 @@ export class AuditRetention {
     }
   }
 
-  async #trim(tenant: string, node: string): Promise<void> {
-    const { blocks, checkpoints, clock, days } = this.#parts;
+  async #trim(tenant: string, node: string, before: string): Promise<void> {
+    const { blocks, checkpoints, clock } = this.#parts;
     const known = await checkpoints.get(tenant, node);
-    const before = new Date(clock.now() - days * DAY_MS).toISOString();
     const sort = [['last', 'desc']] as const;
     // The newest block stays, whatever its age, because the node continues its chain behind it.
     const [newest] = await blocks.find({ tenant, where: { node }, sort, limit: 1 });

@@ -45,7 +45,7 @@ interface AuditNode {
 }
 
 /** Nodes of one fleet over one store. */
-async function nodeOf(store: AuditStore, node: string, clock: HandClock): Promise<AuditNode> {
+async function nodeOf(store: AuditStore, node: string, clock: HandClock, ofStore = clock): Promise<AuditNode> {
   const chains = await store.documents.collection<ChainDocument>(CHAINS);
   const checkpoints = await store.documents.collection<CheckpointDocument>(CHECKPOINTS);
   const signing = await signingOf(store, clock);
@@ -55,7 +55,9 @@ async function nodeOf(store: AuditStore, node: string, clock: HandClock): Promis
     onOpened: (tenant) => void opening.push(statements.opened(tenant)),
   });
   const warn = (message: string): void => void warned.push(message);
-  const retention = new AuditRetention({ days: 30, blocks: store.blocks, chains, checkpoints, signing, clock, warn });
+  const { blocks } = store;
+  const now = async (): Promise<number> => ofStore.now();
+  const retention = new AuditRetention({ days: 30, blocks, chains, checkpoints, signing, clock, now, warn });
   // The tests run the sweep themselves, since months pass in them.
   retention.close();
   const statements = new Statements({
@@ -246,6 +248,21 @@ describe('retention of the audit', () => {
     );
     const first = await recordsBehind(store.blocks, { tenant: TENANT, node: 'node-a', after: 0, limit: 1 });
     assert.deepEqual([first[0]?.sequence, first[0]?.body.kind], [7, 'opened']);
+  });
+
+  it('a node whose clock is a year ahead removes nothing early', async () => {
+    await using store = await auditStore();
+    const { clock, a, b } = await fleet(store);
+    for (const node of [a, b]) await node.change('agents.deploy');
+    const before = (await a.verify()).chains.map(({ records }) => records);
+    const wrong = new HandClock();
+    await wrong.pass(365 * DAY_MS);
+    const ahead = await nodeOf(store, 'node-c', wrong, clock);
+    await ahead.retention.sweep();
+    assert.deepEqual(
+      (await a.verify()).chains.map(({ records }) => records),
+      before,
+    );
   });
 
   it('keeps the newest entry of a chain whatever its age, so that a node continues it', async () => {
