@@ -1,5 +1,6 @@
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
+import { BoundedCache } from '../runtime/kit/bounded-cache.ts';
 
 interface Entry<T> {
   readonly startedAt: number;
@@ -15,8 +16,7 @@ export class TtlCache<T> {
   readonly #keep: (found: T) => boolean;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #ttlMs: number;
-  readonly #most: number;
-  readonly #entries = new Map<string, Entry<T>>();
+  readonly #entries: BoundedCache<string, Entry<T>>;
 
   /** `keep`: whether to cache a value. Made-up ids must not displace real entries. */
   constructor(parts: {
@@ -30,7 +30,7 @@ export class TtlCache<T> {
     this.#keep = parts.keep ?? (() => true);
     this.#clock = parts.clock;
     this.#ttlMs = parts.ttlMs;
-    this.#most = parts.most;
+    this.#entries = new BoundedCache(parts.most);
   }
 
   get(id: string): Promise<T> {
@@ -39,10 +39,7 @@ export class TtlCache<T> {
     // After the clock was set back an entry counts as expired.
     if (known !== undefined && now >= known.startedAt && now - known.startedAt < this.#ttlMs) return known.value;
     const entry: Entry<T> = { startedAt: now, value: this.#read(id) };
-    this.#entries.delete(id);
-    this.#entries.set(id, entry);
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined && this.#entries.size > this.#most) this.#entries.delete(oldest);
+    this.#entries.put(id, entry);
     const drop = (): void => {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
     };
@@ -68,8 +65,7 @@ const RETRY_AFTER_MS = 5_000;
 export class StaleIfErrorCache<T> {
   readonly #read: (id: string) => Promise<T>;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #most: number;
-  readonly #known = new Map<string, T>();
+  readonly #known: BoundedCache<string, T>;
   #failedAt: number | null = null;
 
   constructor(parts: {
@@ -79,7 +75,7 @@ export class StaleIfErrorCache<T> {
   }) {
     this.#read = parts.read;
     this.#clock = parts.clock;
-    this.#most = parts.most;
+    this.#known = new BoundedCache(parts.most);
   }
 
   async read(id: string): Promise<T> {
@@ -88,7 +84,7 @@ export class StaleIfErrorCache<T> {
     try {
       const value = await this.#read(id);
       this.#failedAt = null;
-      this.#keep(id, value);
+      this.#known.put(id, value);
       return value;
     } catch (error) {
       if (known === undefined || !(error instanceof SvcError) || error.code !== 'unavailable') throw error;
@@ -105,12 +101,5 @@ export class StaleIfErrorCache<T> {
   #isUnreachable(): boolean {
     const now = this.#clock.now();
     return this.#failedAt !== null && now >= this.#failedAt && now - this.#failedAt < RETRY_AFTER_MS;
-  }
-
-  #keep(id: string, value: T): void {
-    this.#known.delete(id);
-    this.#known.set(id, value);
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size > this.#most) this.#known.delete(oldest);
   }
 }

@@ -26,6 +26,7 @@ import {
   tenantOfViewer,
   type Viewer,
 } from '../runtime/identity.ts';
+import { BoundedCache } from '../runtime/kit/bounded-cache.ts';
 import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi } from './executions.ts';
 import { MAX_LISTED, MAX_LOG_EVENTS } from './fields.ts';
@@ -289,21 +290,17 @@ const MOST_OWNERS = 1_000;
 
 /** Owners of runs that this process started a short while ago. An owner never changes, so no state is read to find it again. */
 export class KnownOwners {
-  readonly #owners = new Map<Address, string | undefined>();
+  readonly #owners = new BoundedCache<Address, { readonly owner?: string }>(MOST_OWNERS);
 
   /** Notes a run that was started with this identity under an id that was created for it. */
   note(address: Address, identity: Identity): void {
-    this.#owners.set(address, ownerPart(identity).owner);
-    if (this.#owners.size <= MOST_OWNERS) return;
-    for (const oldest of this.#owners.keys()) {
-      this.#owners.delete(oldest);
-      return;
-    }
+    this.#owners.put(address, ownerPart(identity));
   }
 
   /** The address, when it is known that the viewer may see the run. */
   seenBy(viewer: Viewer, address: Address): Address | null {
     if (seesAll(viewer)) return address;
-    return this.#owners.has(address) && sees(viewer, this.#owners.get(address)) ? address : null;
+    const known = this.#owners.get(address);
+    return known !== undefined && sees(viewer, known.owner) ? address : null;
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { type Page, pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { BoundedCache } from '../../runtime/kit/bounded-cache.ts';
 import { OneAtATimePerKey } from '../../runtime/kit/queues.ts';
 import type { Embeddings } from '../api.ts';
 import type {
@@ -234,7 +235,7 @@ class PatternEviction {
   readonly #most: number;
   readonly #step: number;
   /** Number of patterns by tenant, the most recently counted last. */
-  readonly #counts = new Map<string, { count: number; sinceCounted: number }>();
+  readonly #counts = new BoundedCache<string, { count: number; sinceCounted: number }>(10_000);
 
   constructor(patterns: Collection<PatternRecord>, index: Pick<PatternIndex, 'remove'>, most: number) {
     this.#patterns = patterns;
@@ -271,10 +272,7 @@ class PatternEviction {
     const isFresh = known !== undefined && known.sinceCounted < this.#step && known.count < this.#most;
     if (isFresh) return known.count;
     const count = await this.#patterns.count({ tenant });
-    this.#counts.delete(tenant);
-    this.#counts.set(tenant, { count, sinceCounted: 0 });
-    const [oldest] = this.#counts.keys();
-    if (this.#counts.size > 10_000 && oldest !== undefined) this.#counts.delete(oldest);
+    this.#counts.put(tenant, { count, sinceCounted: 0 });
     return count;
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { invalidField, SvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { BoundedCache } from '../../runtime/kit/bounded-cache.ts';
 import type { CatalogReader, CatalogSearch, Embeddings, SearchHit, SearchRequest } from '../api.ts';
 import type { BuiltIns } from '../built-in/api.ts';
 import {
@@ -156,7 +157,7 @@ const DEFAULTS = { weight: 0.7, cosine_floor: 0.2, cosine_ceiling: 0.8 };
 class QueryVectors {
   readonly #embeddings: EmbeddingsBreaker;
   readonly #settings: typeof DEFAULTS;
-  readonly #known = new Map<string, Vector>();
+  readonly #known = new BoundedCache<string, Vector>(MAX_KNOWN);
 
   constructor(embeddings: EmbeddingsBreaker, settings: NodeCortex['embeddings']) {
     this.#embeddings = embeddings;
@@ -167,10 +168,7 @@ class QueryVectors {
   async of(query: string): Promise<Meaning | null> {
     const vector = this.#known.get(query) ?? (await this.#embeddings.embed([query]))?.[0] ?? null;
     if (vector === null) return null;
-    this.#known.delete(query);
-    this.#known.set(query, vector);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+    this.#known.put(query, vector);
     const { weight, cosine_floor: cosineFloor, cosine_ceiling: cosineCeiling } = this.#settings;
     return { vector, weight, cosineFloor, cosineCeiling };
   }

@@ -1,4 +1,5 @@
 import type { Collection, CollectionSpec, Documents, Find, Stored } from '../../runtime/documents.ts';
+import { BoundedCache } from '../../runtime/kit/bounded-cache.ts';
 import { openChanges } from '../changes.ts';
 import { type CatalogEntry, newestEntry } from './entry.ts';
 import { EventLog, type StoredEvent } from './event-log.ts';
@@ -140,7 +141,7 @@ interface Kept {
  */
 export class EntryCache {
   readonly #store: ManifestStore;
-  readonly #cache = new Map<string, Kept>();
+  readonly #cache = new BoundedCache<string, Kept>(MOST_KEPT);
 
   constructor(store: ManifestStore) {
     this.#store = store;
@@ -185,13 +186,14 @@ export class EntryCache {
     if (entry.description.length + JSON.stringify(entry.labels).length > MOST_CHARS) return;
     // Frozen, since many callers share it.
     Object.freeze(entry.labels);
-    this.#cache.set(record.id, { version: record.version, entry: Object.freeze(entry) });
-    const [oldest] = this.#cache.keys();
-    if (this.#cache.size > MOST_KEPT && oldest !== undefined) this.#cache.delete(oldest);
+    this.#cache.put(record.id, { version: record.version, entry: Object.freeze(entry) });
   }
 }
 
-function knownIn(cache: ReadonlyMap<string, Kept>, { tenant, id, version }: Stored): CatalogEntry | undefined {
+function knownIn(
+  cache: Pick<BoundedCache<string, Kept>, 'get'>,
+  { tenant, id, version }: Stored,
+): CatalogEntry | undefined {
   const known = cache.get(id);
   return known?.version === version && known.entry.tenant === tenant ? known.entry : undefined;
 }

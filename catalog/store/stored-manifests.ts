@@ -1,4 +1,5 @@
 import type { Collection, StoredDocument } from '../../runtime/documents.ts';
+import { BoundedCache } from '../../runtime/kit/bounded-cache.ts';
 
 const CACHE_CHARACTERS = 16 * 1_024 * 1_024;
 
@@ -11,7 +12,8 @@ export interface ManifestRecord extends StoredDocument {
 export class StoredManifests<Manifest> {
   readonly #texts: Collection<ManifestRecord>;
   readonly #read: (text: string) => Promise<Manifest>;
-  readonly #cache = new ManifestCache<Manifest>(CACHE_CHARACTERS);
+  /** By id, since a text never changes. Limited by the characters of the texts. */
+  readonly #cache = new BoundedCache<string, ParsedManifest<Manifest>>(CACHE_CHARACTERS);
 
   constructor(texts: Collection<ManifestRecord>, read: (text: string) => Promise<Manifest>) {
     this.#texts = texts;
@@ -29,7 +31,7 @@ export class StoredManifests<Manifest> {
     const stored = await this.#texts.get(tenant, id);
     if (stored === null) return null;
     const parsed = { manifest: await this.#read(stored.manifest_yaml), manifest_yaml: stored.manifest_yaml };
-    this.#cache.set(id, parsed);
+    this.#cache.put(id, parsed, stored.manifest_yaml.length);
     return parsed;
   }
 
@@ -58,41 +60,4 @@ export class StoredManifests<Manifest> {
 interface ParsedManifest<Manifest> {
   readonly manifest: Manifest;
   readonly manifest_yaml: string;
-}
-
-/**
- * Cache of parsed manifests by id, whose texts never change. Evicts the least recently used when the texts exceed a total
- * length.
- */
-class ManifestCache<Manifest> {
-  readonly #entries = new Map<string, ParsedManifest<Manifest>>();
-  readonly #maxCharacters: number;
-  #characters = 0;
-
-  constructor(maxCharacters: number) {
-    this.#maxCharacters = maxCharacters;
-  }
-
-  get(id: string): ParsedManifest<Manifest> | undefined {
-    const entry = this.#entries.get(id);
-    if (entry === undefined) return undefined;
-    this.#entries.delete(id);
-    this.#entries.set(id, entry);
-    return entry;
-  }
-
-  set(id: string, entry: ParsedManifest<Manifest>): void {
-    this.delete(id);
-    this.#entries.set(id, entry);
-    this.#characters += entry.manifest_yaml.length;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#characters <= this.#maxCharacters) return;
-      this.delete(oldest);
-    }
-  }
-
-  delete(id: string): void {
-    this.#characters -= this.#entries.get(id)?.manifest_yaml.length ?? 0;
-    this.#entries.delete(id);
-  }
 }

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import type { Blobs } from '../../runtime/blobs.ts';
 import { SvcError } from '../../runtime/errors.ts';
+import { BoundedCache } from '../../runtime/kit/bounded-cache.ts';
 import { counted } from '../../runtime/kit/counted.ts';
 import { type ModelInput, ModelMessage } from './call.ts';
 
 /** Longer conversations go to Blobs if the caller keeps them by reference. */
 const ASIDE_ABOVE_BYTES = 16 * 1024;
 
-/** Cache of recent parts, so that a round does not fetch those of the last one again. */
-const CACHE_BYTES = 32 * 1024 * 1024;
+/** Characters of recent parts in memory, so that a round does not fetch those of the last one again. */
+const CACHE_CHARS = 32 * 1024 * 1024;
 
 interface StoredMessages {
   readonly ref: string;
@@ -24,8 +25,7 @@ type Store = Pick<Blobs, 'get' | 'put'>;
  */
 export class EarlierMessages {
   readonly #blobs: Store | undefined;
-  readonly #cache = new Map<string, string>();
-  #cachedChars = 0;
+  readonly #cache = new BoundedCache<string, string>(CACHE_CHARS);
 
   constructor(blobs: Store | undefined) {
     this.#blobs = blobs;
@@ -46,7 +46,7 @@ export class EarlierMessages {
     const bytes = Buffer.from(text);
     if (bytes.length <= ASIDE_ABOVE_BYTES) return null;
     const ref = await this.#blobs.put(tenant, bytes, owner);
-    this.#remember(`${tenant}/${ref}`, text);
+    this.#cache.put(`${tenant}/${ref}`, text, text.length);
     return { ref, messages: messages.length, bytes: bytes.length };
   }
 
@@ -56,19 +56,8 @@ export class EarlierMessages {
     if (known !== undefined) return known;
     if (this.#blobs === undefined) throw new Error('a conversation by reference needs a blob store');
     const text = Buffer.from(await this.#blobs.get(tenant, ref)).toString('utf8');
-    this.#remember(key, text);
+    this.#cache.put(key, text, text.length);
     return text;
-  }
-
-  #remember(key: string, text: string): void {
-    if (this.#cache.has(key)) return;
-    this.#cache.set(key, text);
-    this.#cachedChars += text.length;
-    for (const [oldest, old] of this.#cache) {
-      if (this.#cachedChars <= CACHE_BYTES) break;
-      this.#cache.delete(oldest);
-      this.#cachedChars -= old.length;
-    }
   }
 }
 

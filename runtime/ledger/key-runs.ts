@@ -3,7 +3,7 @@ import { positionOf } from '../documents/document-query.ts';
 import type { Documents } from '../documents.ts';
 import { SvcError } from '../errors.ts';
 import { SYSTEM_TENANT } from '../identity.ts';
-import { ByteCache } from '../kit/byte-cache.ts';
+import { BoundedCache } from '../kit/bounded-cache.ts';
 import { SharedRuns } from '../kit/queues.ts';
 import { decodeKeys, decodeNames, type KeyPage, lowerBound, NAMES, type SegmentRef } from './key-pages.ts';
 import {
@@ -40,8 +40,8 @@ export class KeyRuns {
   readonly collections: KeyCollections;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #runs = new Map<string, OpenRun>();
-  readonly #keyPages = new ByteCache<KeyPage>(MOST_BYTES);
-  readonly #namePages = new ByteCache<readonly SegmentRef[]>(MOST_BYTES);
+  readonly #keyPages = new BoundedCache<string, KeyPage>(MOST_BYTES);
+  readonly #namePages = new BoundedCache<string, readonly SegmentRef[]>(MOST_BYTES);
   readonly #refresh = new SharedRuns(() => this.#list());
   #listedAt = Number.NEGATIVE_INFINITY;
 

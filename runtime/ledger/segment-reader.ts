@@ -1,5 +1,5 @@
 import type { Collection, Documents } from '../documents.ts';
-import { ByteCache } from '../kit/byte-cache.ts';
+import { BoundedCache } from '../kit/bounded-cache.ts';
 import type { Payloads } from '../turns/payload.ts';
 import type { SegmentRef } from './key-pages.ts';
 import type { LedgerDelivery } from './ledger-reader.ts';
@@ -43,9 +43,9 @@ export class SegmentReader {
   readonly segments: Collection<LedgerSegment>;
   readonly #payloads: Payloads;
   readonly #clock: { monotonic(): number };
-  readonly #unpacked = new ByteCache<Unpacked>(MOST_BYTES);
+  readonly #unpacked = new BoundedCache<string, Unpacked>(MOST_BYTES);
   /** By segment and the text that the lines contain, with the time at which the segment was read. */
-  readonly #decoded = new ByteCache<{ readonly at: number; readonly deliveries: readonly LedgerDelivery[] }>(
+  readonly #decoded = new BoundedCache<string, { readonly at: number; readonly deliveries: readonly LedgerDelivery[] }>(
     MOST_DECODED_BYTES,
   );
 
