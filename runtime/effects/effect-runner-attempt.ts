@@ -1,20 +1,15 @@
 import type { Address } from '../address.ts';
 import { asEffectOf } from '../calls/calls-of-effect.ts';
 import { type EffectContext, type EffectHandler, HandlerWaits } from '../effect.ts';
-import type { EffectJob, JobOutcome } from '../effect-queue.ts';
+import type { JobOutcome } from '../effect-queue.ts';
 import { type ErrorCode, SvcError, toSvcError, unreachableStore } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { hot } from '../kit/hot-schema.ts';
 import type { EffectEnd } from '../meter.ts';
-import { askedAgo, type EffectEnvelope, exportSpan } from './effect-envelope.ts';
+import { askedAgo, exportSpan } from './effect-envelope.ts';
+import { ClaimRenewal, type Renewing, type RunnerShared, renewOnceCommitted } from './effect-runner-claim.ts';
 import {
-  type Renewing,
-  type RunnerSettings,
-  type RunnerShared,
-  renewClaim,
-  renewOnceCommitted,
-} from './effect-runner-claim.ts';
-import {
+  type Attempt,
   EffectReport,
   failure,
   invalidInput,
@@ -54,15 +49,9 @@ type Ending = { readonly ok: true; readonly value: Json } | { readonly ok: false
 
 /** One attempt of one effect: the run of its handler between claim and result. */
 export class EffectAttempt {
-  readonly #settings: RunnerSettings;
+  readonly #of: Attempt;
   readonly #shared: RunnerShared;
-  readonly #job: EffectJob;
-  readonly #attempt: number;
-  readonly #envelope: EffectEnvelope;
   readonly #report: EffectReport;
-  readonly #giveUp: AbortSignal;
-  /** Set for an attempt that runs ahead of the commit that opens its effect. */
-  readonly #committed: Promise<boolean> | undefined;
   /** Created on first use, since most attempts need none. */
   #aborting: AbortController | null = null;
   readonly #begunAt: number;
@@ -76,33 +65,20 @@ export class EffectAttempt {
   /** The error of an unavailable store because of which the work has not begun; null when there is none. */
   #keptFromBeginning: SvcError | null = null;
 
-  constructor(
-    settings: RunnerSettings,
-    shared: RunnerShared,
-    job: EffectJob,
-    attempt: number,
-    envelope: EffectEnvelope,
-    giveUp: AbortSignal,
-    committed?: Promise<boolean>,
-  ) {
-    this.#settings = settings;
+  constructor(of: Attempt, shared: RunnerShared) {
+    this.#of = of;
     this.#shared = shared;
-    this.#job = job;
-    this.#attempt = attempt;
-    this.#envelope = envelope;
-    this.#giveUp = giveUp;
-    this.#committed = committed;
-    this.#begunAt = settings.clock.monotonic();
-    this.#report = new EffectReport(settings, job, attempt, envelope, giveUp, committed);
+    this.#begunAt = of.settings.clock.monotonic();
+    this.#report = new EffectReport(of);
   }
 
   get address(): Address {
-    return this.#job.address;
+    return this.#of.job.address;
   }
 
   /** Whether the attempt may be stopped and given to another runner: no work that must run once would run twice. */
   get givesBack(): boolean {
-    return this.#envelope.request.mode === 'repeatable' || this.#keptFromBeginning !== null;
+    return this.#of.envelope.request.mode === 'repeatable' || this.#keptFromBeginning !== null;
   }
 
   /**
@@ -110,7 +86,7 @@ export class EffectAttempt {
    * (`EffectHandler`).
    */
   get #runsAgain(): boolean {
-    const { mode, retry } = this.#envelope.request;
+    const { mode, retry } = this.#of.envelope.request;
     return mode === 'repeatable' || retry !== undefined;
   }
 
@@ -126,7 +102,7 @@ export class EffectAttempt {
     if (this.#cause !== null) return;
     this.#cause = cause;
     this.#aborting?.abort(new SvcError(REASONS[cause]));
-    this.#settings.clock.after(this.#settings.abortGraceMs, () => this.#giveUpHandler());
+    this.#of.settings.clock.after(this.#of.settings.abortGraceMs, () => this.#giveUpHandler());
   }
 
   get #signal(): AbortSignal {
@@ -140,18 +116,19 @@ export class EffectAttempt {
   #giveUpHandler(): void {
     if (this.#ended) return;
     const error = new SvcError('cancelled', 'the work did not end after it was stopped');
-    this.#settings.onFault(error, { effectId: this.#job.id, doing: 'stopping' });
+    this.#of.settings.onFault(error, { effectId: this.#of.job.id, doing: 'stopping' });
     this.#endEarly({ ok: false, error });
   }
 
   async run(handler: EffectHandler | undefined): Promise<JobOutcome> {
-    const { clock } = this.#settings;
-    const { timeoutMs } = this.#envelope.request;
-    const lasting = handler?.lasting === true && this.#envelope.request.mode === 'once';
-    const renew = () => renewClaim(this.#settings, this.#job, this.#attempt, lasting, () => this.abort('gone'));
-    const renewing = this.#committed === undefined ? renew() : renewOnceCommitted(this.#committed, renew);
+    const { settings, job, attempt, envelope, committed } = this.#of;
+    const { timeoutMs, mode } = envelope.request;
+    const lasting = handler?.lasting === true && mode === 'once';
+    const renew = () => new ClaimRenewal(settings, job, attempt, lasting, () => this.abort('gone'));
+    const renewing = committed === undefined ? renew() : renewOnceCommitted(committed, renew);
     this.#stopUncommitted();
-    const cancelTimeout = timeoutMs === undefined ? () => {} : clock.after(timeoutMs, () => this.abort('timeout'));
+    const late = (): void => this.abort('timeout');
+    const cancelTimeout = timeoutMs === undefined ? () => {} : settings.clock.after(timeoutMs, late);
     try {
       const ending = await this.#handle(handler, renewing);
       cancelTimeout();
@@ -165,14 +142,14 @@ export class EffectAttempt {
 
   /** Aborts the attempt when the commit that opens its effect does not happen. */
   #stopUncommitted(): void {
-    this.#committed
+    this.#of.committed
       ?.then((happened) => (happened ? undefined : this.abort('gone')))
-      .catch((thrown: unknown) => this.#settings.onFault(thrown, { effectId: this.#job.id, doing: 'stopping' }));
+      .catch((thrown: unknown) => this.#of.settings.onFault(thrown, { effectId: this.#of.job.id, doing: 'stopping' }));
   }
 
   async #handle(handler: EffectHandler | undefined, renewing: Renewing): Promise<Ending> {
-    const { kind } = this.#envelope.request;
-    if (this.#attempt > MOST_ATTEMPTS) {
+    const { kind } = this.#of.envelope.request;
+    if (this.#of.attempt > MOST_ATTEMPTS) {
       return {
         ok: false,
         error: new SvcError('dead_lettered', `${MOST_ATTEMPTS} attempts of ${kind} ended with their node`),
@@ -215,27 +192,28 @@ export class EffectAttempt {
   }
 
   async #work(handler: EffectHandler, renewing: Renewing, waited: Waited | undefined): Promise<Json> {
-    const { kind, input } = this.#envelope.request;
+    const { settings, job, attempt, envelope } = this.#of;
+    const { kind, input } = envelope.request;
     const parsed = hot(handler.input).safeParse(input);
     if (!parsed.success) throw invalidInput(kind, parsed.error.issues);
-    const { sink } = this.#settings;
-    const attempt = { ...this.#envelope, effectId: this.#job.id, attempt: this.#attempt, sink };
-    return asEffectOf(attempt, () => handler.run(parsed.data, this.#contextFor(renewing, waited)));
+    const calling = { ...envelope, effectId: job.id, attempt, sink: settings.sink };
+    return asEffectOf(calling, () => handler.run(parsed.data, this.#contextFor(renewing, waited)));
   }
 
   #contextFor(renewing: Renewing, waited: Waited | undefined): EffectContext {
-    const { timeoutMs } = this.#envelope.request;
-    const { id: effectId, fairnessKey } = this.#job;
+    const { settings, job, attempt, envelope } = this.#of;
+    const { timeoutMs } = envelope.request;
+    const { id: effectId, fairnessKey } = job;
     const signal = (): AbortSignal => this.#signal;
     return {
       effectId,
       ...(fairnessKey === undefined ? {} : { fairnessKey }),
-      attempt: this.#attempt,
-      tenant: this.#envelope.tenant,
-      address: this.#envelope.to,
-      trace: this.#envelope.trace,
+      attempt,
+      tenant: envelope.tenant,
+      address: envelope.to,
+      trace: envelope.trace,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(this.#attempt === 1 ? {} : askedAgo(this.#envelope, this.#settings.clock.now())),
+      ...(attempt === 1 ? {} : askedAgo(envelope, settings.clock.now())),
       get signal() {
         return signal();
       },
@@ -274,7 +252,7 @@ export class EffectAttempt {
     const signal = this.#signal;
     if (!hasBegun) {
       // A call of mode `once` that ran out of time may have acted: nothing is known.
-      if (this.#envelope.request.mode === 'once' && error.code === 'deadline_exceeded') return false;
+      if (this.#of.envelope.request.mode === 'once' && error.code === 'deadline_exceeded') return false;
       this.#keptFromBeginning = error;
     }
     await this.#park(this.#shared.outages.wait(store, tries, signal), renewing);
@@ -316,8 +294,9 @@ export class EffectAttempt {
       return { ok: true, value: (await work()) ?? null };
     } catch (thrown) {
       const error = toSvcError(thrown);
-      if (error.row.kind === 'bug')
-        this.#settings.onFault(thrown, { effectId: this.#job.id, doing: `running ${this.#envelope.request.kind}` });
+      const { settings, job, envelope } = this.#of;
+      const doing = `running ${envelope.request.kind}`;
+      if (error.row.kind === 'bug') settings.onFault(thrown, { effectId: job.id, doing });
       return { ok: false, error };
     }
   }
@@ -332,7 +311,7 @@ export class EffectAttempt {
     if (this.#cause === 'unwanted') return this.#drop(DONE);
     if (this.#cause === 'gone') return this.#drop(CLAIMED_ANEW);
     // The claim decides who may continue: the next runner of the job checks it.
-    if (this.#cause === 'cut') return this.#drop({ kind: 'later', delayMs: this.#settings.claimTtlMs });
+    if (this.#cause === 'cut') return this.#drop({ kind: 'later', delayMs: this.#of.settings.claimTtlMs });
     if (ending.ok) return this.#settle({ kind: 'done', value: ending.value }, 'done');
     if (this.#cause === 'shutdown') return this.#interrupted();
     // An attempt that ran out of time before it began did no work. It fails with the error of the missing store, so
@@ -350,8 +329,8 @@ export class EffectAttempt {
   }
 
   #failed(error: SvcError): Promise<JobOutcome> {
-    const { mode, retry } = this.#envelope.request;
-    const delayMs = retryDelayMs(error, this.#attempt, mode, retry, this.#settings.random);
+    const { mode, retry } = this.#of.envelope.request;
+    const delayMs = retryDelayMs(error, this.#of.attempt, mode, retry, this.#of.settings.random);
     return delayMs === null ? this.#settle(failure(error), 'failed') : this.#reopen(delayMs, error);
   }
 
@@ -366,16 +345,16 @@ export class EffectAttempt {
   }
 
   async #reopen(delayMs: number, error?: SvcError): Promise<JobOutcome> {
-    const { store } = this.#settings;
+    const { settings, job, attempt, giveUp } = this.#of;
     const why = error === undefined ? undefined : { code: error.code, message: error.message };
-    if ((await this.#committed) === false) return this.#drop(DONE);
+    if ((await this.#of.committed) === false) return this.#drop(DONE);
     await this.#report.sent();
-    const give = () => store.reopenEffect(this.#job.partition, this.#job.id, this.#attempt, delayMs, undefined, why);
-    await persist(give, this.#settings, this.#giveUp);
+    const give = () => settings.store.reopenEffect(job.partition, job.id, attempt, delayMs, undefined, why);
+    await persist(give, settings, giveUp);
     // A repeated call returns false although the first one gave the attempt back: the job comes again and the claim
     // decides.
     this.#shared.counts.retried += 1;
-    this.#count('retried', this.#settings.clock.now() + delayMs);
+    this.#count('retried', settings.clock.now() + delayMs);
     return { kind: 'later', delayMs };
   }
 
@@ -386,11 +365,12 @@ export class EffectAttempt {
   }
 
   #count(end: EffectEnd, retryAtMs: number | null = null): void {
-    const { meter, sink, clock } = this.#settings;
-    const { to: address, trace, request } = this.#envelope;
-    const [ms, attempt, error] = [clock.monotonic() - this.#begunAt, this.#attempt, this.#error];
-    meter.effectEnded(request.kind, end, ms, { address, trace, attempt, effectId: this.#job.id, error, retryAtMs });
-    const about = { id: this.#job.id, attempt, outcome: end, error: error?.code, startedAt: this.#report.startedAtMs };
-    exportSpan(sink, this.#envelope, { ...about, endedAt: clock.now() });
+    const { settings, job, attempt, envelope } = this.#of;
+    const { meter, sink, clock } = settings;
+    const { to: address, trace, request } = envelope;
+    const [ms, error] = [clock.monotonic() - this.#begunAt, this.#error];
+    meter.effectEnded(request.kind, end, ms, { address, trace, attempt, effectId: job.id, error, retryAtMs });
+    const about = { id: job.id, attempt, outcome: end, error: error?.code, startedAt: this.#report.startedAtMs };
+    exportSpan(sink, envelope, { ...about, endedAt: clock.now() });
   }
 }

@@ -22,20 +22,10 @@ export interface Renewing {
 /**
  * Renews the claim of an attempt; a `lasting` handler gets longer terms. `lost` is called once, when the store says
  * that the claim is over. While the store does not answer, the work goes on: the claim may still hold, and the store
- * drops results of an attempt that is no longer the current one (K4).
+ * drops results of an attempt that is no longer the current one (K4). It is one object instead of functions that share
+ * variables, because thousands of effects wait at once.
  */
-export function renewClaim(
-  settings: RunnerSettings,
-  job: EffectJob,
-  attempt: number,
-  lasting: boolean,
-  lost: () => void,
-): Renewing {
-  return new ClaimRenewal(settings, job, attempt, lasting, lost);
-}
-
-/** One object instead of functions that share variables, because thousands of effects wait at once. */
-class ClaimRenewal implements Renewing, Timed {
+export class ClaimRenewal implements Renewing, Timed {
   readonly #settings: RunnerSettings;
   readonly #job: EffectJob;
   readonly #attempt: number;
@@ -150,7 +140,7 @@ export function renewOnceCommitted(committed: Promise<boolean>, renew: () => Ren
     inner = renew();
     if (isSlow) inner.slowDown();
   });
-  // `renewClaim` reports its own faults, and the caller that made the commit reports the commit's.
+  // A renewal reports its own faults, and the caller that made the commit reports the commit's.
   begun.catch(() => {});
   return {
     slowDown() {

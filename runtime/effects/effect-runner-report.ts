@@ -34,6 +34,18 @@ export function invalidInput(kind: string, issues: readonly z.core.$ZodIssue[]):
 const said = (issue: z.core.$ZodIssue): string =>
   issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
 
+/** One attempt of an effect: what its run and its report need. */
+export interface Attempt {
+  readonly settings: RunnerSettings;
+  readonly job: EffectJob;
+  readonly attempt: number;
+  readonly envelope: EffectEnvelope;
+  /** Ends the repetition of calls of the store. */
+  readonly giveUp: AbortSignal;
+  /** Set for an attempt that runs ahead of the commit that opens its effect. */
+  readonly committed?: Promise<boolean> | undefined;
+}
+
 /** Most progress of an attempt that is held until the commit that opens its effect. */
 const MOST_HELD = 16;
 
@@ -46,12 +58,7 @@ const MOST_HELD_CHARS = 4_096;
  * all of it and none goes through the mailbox.
  */
 export class EffectReport {
-  readonly #settings: RunnerSettings;
-  readonly #job: EffectJob;
-  readonly #attempt: number;
-  readonly #envelope: EffectEnvelope;
-  readonly #giveUp: AbortSignal;
-  readonly #committed: Promise<boolean> | undefined;
+  readonly #of: Attempt;
   /** When the attempt began, Unix ms. */
   readonly startedAtMs: number;
   /** Whether progress goes through the mailbox. */
@@ -62,20 +69,9 @@ export class EffectReport {
   readonly #heldSent: Promise<boolean>;
   #last: Promise<boolean>;
 
-  constructor(
-    settings: RunnerSettings,
-    job: EffectJob,
-    attempt: number,
-    envelope: EffectEnvelope,
-    giveUp: AbortSignal,
-    committed?: Promise<boolean>,
-  ) {
-    this.#settings = settings;
-    this.#job = job;
-    this.#attempt = attempt;
-    this.#envelope = envelope;
-    this.#giveUp = giveUp;
-    this.#committed = committed;
+  constructor(of: Attempt) {
+    const { settings, committed } = of;
+    this.#of = of;
     this.startedAtMs = settings.clock.now();
     this.#isHolding = committed !== undefined;
     this.#heldSent = committed === undefined ? Promise.resolve(true) : this.#sendHeld(committed);
@@ -89,7 +85,7 @@ export class EffectReport {
 
   /** Sends an intermediate result; they arrive in the order of the calls. False: the attempt is no longer wanted. */
   progress(value: Json): Promise<boolean> {
-    const { progressAs } = this.#envelope.request;
+    const { progressAs } = this.#of.envelope.request;
     if (progressAs === undefined || this.#holds(progressAs, value)) return Promise.resolve(true);
     this.#hasProgressed = true;
     const next = this.#last.then((wanted) => (wanted ? this.#sendProgress(progressAs, value) : false));
@@ -103,15 +99,15 @@ export class EffectReport {
       return await this.#sendResult(outcome);
     } catch (error) {
       const cause = toSvcError(error);
-      if (this.#giveUp.aborted || cause.code === 'unavailable') throw error;
+      if (this.#of.giveUp.aborted || cause.code === 'unavailable') throw error;
       // The result cannot be sent (too large, not JSON). The actor gets that failure instead of waiting for ever.
-      this.#settings.onFault(error, { effectId: this.#job.id, doing: 'sending a result' });
+      this.#of.settings.onFault(error, { effectId: this.#of.job.id, doing: 'sending a result' });
       return this.#sendResult(failure(cause));
     }
   }
 
   async #sendProgress(type: string, value: Json): Promise<boolean> {
-    if ((await this.#committed) === false) return false;
+    if ((await this.#of.committed) === false) return false;
     return this.#put(await this.#progressDelivery(type, value));
   }
 
@@ -139,39 +135,37 @@ export class EffectReport {
   }
 
   #progressDelivery(type: string, value: Json): Promise<Delivery> {
-    const { context } = this.#envelope.request;
+    const { job, attempt, envelope } = this.#of;
+    const { context } = envelope.request;
     return this.#delivery(type, {
-      effectId: this.#job.id,
-      attempt: this.#attempt,
+      effectId: job.id,
+      attempt,
       ...(context === undefined ? {} : { context }),
       value,
     } satisfies EffectProgress);
   }
 
   #put(delivery: Delivery): Promise<boolean> {
-    const { store } = this.#settings;
-    const send = () => store.progressEffect(this.#job.partition, this.#job.id, this.#attempt, delivery);
-    return persist(send, this.#settings, this.#giveUp);
+    const { settings, job, attempt, giveUp } = this.#of;
+    return persist(() => settings.store.progressEffect(job.partition, job.id, attempt, delivery), settings, giveUp);
   }
 
   async #sendResult(outcome: Outcome): Promise<boolean> {
-    const { kind, replyAs, context } = this.#envelope.request;
+    const { settings, job, attempt, envelope, giveUp } = this.#of;
+    const { kind, replyAs, context } = envelope.request;
     const payload = {
-      effectId: this.#job.id,
+      effectId: job.id,
       kind,
-      attempt: this.#attempt,
+      attempt,
       ...(context === undefined ? {} : { context }),
-      node: this.#settings.node,
+      node: settings.node,
       startedAtMs: this.startedAtMs,
       outcome,
     } satisfies EffectResult;
     const delivery = await this.#delivery(replyAs, payload);
     if (await this.#settledHere(delivery)) return true;
-    if ((await this.#committed) === false) return false;
-    const { store } = this.#settings;
-    const { partition, id } = this.#job;
-    const send = () => store.settleEffect(partition, id, this.#attempt, delivery);
-    return persist(send, this.#settings, this.#giveUp);
+    if ((await this.#of.committed) === false) return false;
+    return persist(() => settings.store.settleEffect(job.partition, job.id, attempt, delivery), settings, giveUp);
   }
 
   /**
@@ -187,18 +181,20 @@ export class EffectReport {
       return false;
     }
     this.#held.splice(0, before.length);
-    const settle = { id: this.#job.id, attempt: this.#attempt, delivery };
+    const { settings, job, attempt } = this.#of;
+    const settle = { id: job.id, attempt, delivery };
     const result = before.length === 0 ? settle : { ...settle, before };
-    if (await this.#settings.settleHere(this.#job.partition, result)) return true;
-    if ((await this.#committed) === false) return false;
+    if (await settings.settleHere(job.partition, result)) return true;
+    if ((await this.#of.committed) === false) return false;
     for (const one of before) if (!(await this.#put(one))) return false;
     return false;
   }
 
   /** Encodes a message once, so that a repeated call carries the same message id. */
   async #delivery(type: string, payload: Json): Promise<Delivery> {
-    const { random, encode } = this.#settings;
-    const { to, cause, trace, traceContext } = this.#envelope;
+    const { settings, envelope, giveUp } = this.#of;
+    const { random, encode } = settings;
+    const { to, cause, trace, traceContext } = envelope;
     const id = random.uuid();
     const message = { id, to, from: null, cause, trace, traceContext, origin: 'effect', type, payload } as const;
     const encoded = encode(message);
@@ -209,7 +205,7 @@ export class EffectReport {
       first = null;
       return body;
     };
-    return { id, to, body: await persist(stored, this.#settings, this.#giveUp) };
+    return { id, to, body: await persist(stored, settings, giveUp) };
   }
 }
 

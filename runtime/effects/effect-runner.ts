@@ -6,11 +6,11 @@ import { type OwnStore, SvcError, toSvcError, unreachableStore } from '../errors
 import { decodeEffect } from './effect-envelope.ts';
 import { EffectAttempt } from './effect-runner-attempt.ts';
 import {
+  ClaimRenewal,
   type EffectRunnerOptions,
   type Renewing,
   type RunnerCounts,
   type RunnerSettings,
-  renewClaim,
   runnerSettings,
 } from './effect-runner-claim.ts';
 import { EffectReport, persist } from './effect-runner-report.ts';
@@ -225,17 +225,17 @@ export class EffectRunner {
       const body = await this.#unpacked(job, claim);
       if (body === null) return { kind: 'later', delayMs: this.#settings.claimTtlMs };
       const envelope = decodeEffect(body);
+      const { attempt } = claim;
+      const of = { settings: this.#settings, job, attempt, envelope, giveUp: this.#giveUp.signal, committed };
       if (claim.kind === 'in_doubt') {
-        const report = new EffectReport(this.#settings, job, claim.attempt, envelope, this.#giveUp.signal);
-        if (await report.settle({ kind: 'in_doubt' })) this.#counts.inDoubt += 1;
+        if (await new EffectReport(of).settle({ kind: 'in_doubt' })) this.#counts.inDoubt += 1;
         return DONE;
       }
       // The runner was stopped while the claim was under way. Nothing has run, so the attempt is given back in either
       // mode.
-      if (this.#stopping !== null) return (await committed) === false ? DONE : await this.#giveBack(job, claim.attempt);
+      if (this.#stopping !== null) return (await committed) === false ? DONE : await this.#giveBack(job, attempt);
       const shared = { counts: this.#counts, parking: this.#parking, outages: this.#outages };
-      const args = [this.#settings, shared, job, claim.attempt, envelope, this.#giveUp.signal, committed] as const;
-      return await this.#untilParked(job, new EffectAttempt(...args), this.#handlers.get(envelope.request.kind));
+      return await this.#untilParked(job, new EffectAttempt(of, shared), this.#handlers.get(envelope.request.kind));
     } catch (error) {
       return this.#unreported(job, error);
     }
@@ -270,7 +270,7 @@ export class EffectRunner {
     try {
       let store = away;
       if (this.#giveUp.signal.aborted) lost();
-      if (claim.kind === 'claimed') renewing = renewClaim(this.#settings, job, claim.attempt, false, lost);
+      if (claim.kind === 'claimed') renewing = new ClaimRenewal(this.#settings, job, claim.attempt, false, lost);
       for (let tries = 0; ; tries += 1) {
         await this.#outages.wait(store, tries, over.signal);
         if (over.signal.aborted) return null;

@@ -4,7 +4,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { RetryPolicy } from '../../runtime/define-actor.ts';
 import { type EffectHandler, HandlerWaits } from '../../runtime/effect.ts';
 import { EffectRunner } from '../../runtime/effects/effect-runner.ts';
-import { type EffectRunnerOptions, renewClaim, runnerSettings } from '../../runtime/effects/effect-runner-claim.ts';
+import { ClaimRenewal, type EffectRunnerOptions, runnerSettings } from '../../runtime/effects/effect-runner-claim.ts';
 import { EmbeddedEffectQueue } from '../../runtime/effects/embedded-effect-queue.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { MemoryEffectLedger } from '../support/memory-effect-ledger.ts';
@@ -157,7 +157,7 @@ describe('effects that wait without a place', () => {
     const renewals: { stop(): void }[] = [];
     for (const at of [1, 33.5, 99, 99]) {
       nowMs = at;
-      const renewal = renewClaim(settings, await openEffect(ledger, { kind: 'wait' }), 1, false, assert.fail);
+      const renewal = new ClaimRenewal(settings, await openEffect(ledger, { kind: 'wait' }), 1, false, assert.fail);
       renewal.slowDown();
       renewals.push(renewal);
       await until(() => renewed.length === renewals.length && due.some((one) => one.at > 20_000), 'its first renewal');
