@@ -3,9 +3,9 @@ import { type Address, asAddress, isSharedLog, type Log, type Partition } from '
 import { SvcError } from '../errors.ts';
 import type { MailboxEntry } from '../message.ts';
 import { readCommitOutcome, writeCommit } from './commit-section.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
-import { fenceOf, type Keys, wakeUpOf } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import type { RedisCalls } from './fcall-batcher.ts';
+import { fenceOf, wakeUpOf } from './keys.ts';
 import type { Outbox } from './outbox.ts';
 import { integerOrNull, list, readEntries } from './replies.ts';
 import type { ServerLives, WakeUps } from './wake-ups.ts';
@@ -15,47 +15,26 @@ const MOST_READ_AHEAD = 1_000;
 
 const MOST_HANDLED = 3_000;
 
-/** What the commits may have, because no program that cannot read it is in the fleet. */
-interface MayWrite {
-  /** Entries in packs (format 3). */
+interface CommitParts {
+  readonly wakeUps: WakeUps;
+  readonly outbox: Outbox;
+  readonly lives: ServerLives;
+  /** Whether commits may have entries in packs (format 3): no program that cannot read them is in the fleet. */
   readonly packs: () => boolean;
-  /** Several events in one entry of a stream (format 6). */
+  /** The same for several events in one entry of a stream (format 6). */
   readonly eventPacks: () => boolean;
+  readonly shares: (log: Log, partition: Partition) => boolean;
 }
 
 export class RedisCommits implements Commits {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
-  readonly #wakeUps: WakeUps;
-  readonly #keys: Keys;
-  readonly #outbox: Outbox;
-  readonly #lives: ServerLives;
-  readonly #may: MayWrite;
-  readonly #shares: (log: Log, partition: Partition) => boolean;
+  readonly #redis: RedisCalls;
+  readonly #parts: CommitParts;
   /** The id under which each commit is written. The same object again is the same commit. */
   readonly #ids = new WeakMap<Commit, string>();
-  readonly #order: CallOrder;
 
-  constructor(
-    connection: Connection,
-    calls: FcallBatcher,
-    wakeUps: WakeUps,
-    keys: Keys,
-    outbox: Outbox,
-    lives: ServerLives,
-    order: CallOrder,
-    may: MayWrite,
-    shares: (log: Log, partition: Partition) => boolean,
-  ) {
-    this.#connection = connection;
-    this.#calls = calls;
-    this.#wakeUps = wakeUps;
-    this.#keys = keys;
-    this.#outbox = outbox;
-    this.#lives = lives;
-    this.#order = order;
-    this.#may = may;
-    this.#shares = shares;
+  constructor(redis: RedisCalls, parts: CommitParts) {
+    this.#redis = redis;
+    this.#parts = parts;
   }
 
   async poll(
@@ -63,15 +42,15 @@ export class RedisCommits implements Commits {
     limit: number,
   ): Promise<(MailboxEntry[] | null)[]> {
     return Promise.all(
-      asks.map(({ lease, after }) => this.#wakeUps.take(lease, after, limit) ?? this.#poll(lease, after, limit)),
+      asks.map(({ lease, after }) => this.#parts.wakeUps.take(lease, after, limit) ?? this.#poll(lease, after, limit)),
     );
   }
 
   async #poll(lease: Lease, after: number, limit: number): Promise<MailboxEntry[] | null> {
-    const { meta, mail } = this.#keys.of(lease.log);
-    const reply = await this.#calls.call('poll', lease.log, (keys, args) => {
+    const { meta, mail } = this.#redis.keys.of(lease.log);
+    const reply = await this.#redis.calls.call('poll', lease.log, (keys, args) => {
       keys.push(meta, mail);
-      args.push(after, limit, fenceOf(lease), wakeUpOf(lease), this.#lives.at(lease));
+      args.push(after, limit, fenceOf(lease), wakeUpOf(lease), this.#parts.lives.at(lease));
     });
     return reply === 0 ? null : readEntries(list(reply), 0, after);
   }
@@ -79,7 +58,7 @@ export class RedisCommits implements Commits {
   async load(partition: Partition, addresses: readonly Address[]): Promise<(string | null)[]> {
     if (addresses.length === 0) return [];
     try {
-      return await this.#connection.hmget(this.#keys.of(partition).states, ...addresses);
+      return await this.#redis.connection.hmget(this.#redis.keys.of(partition).states, ...addresses);
     } catch (error) {
       throw redisFailure(error);
     }
@@ -87,7 +66,7 @@ export class RedisCommits implements Commits {
 
   async recorded(partition: Partition): Promise<Address[]> {
     try {
-      const addresses = await this.#connection.hkeys(this.#keys.of(partition).states);
+      const addresses = await this.#redis.connection.hkeys(this.#redis.keys.of(partition).states);
       return addresses.map(asAddress);
     } catch (error) {
       throw redisFailure(error);
@@ -96,7 +75,7 @@ export class RedisCommits implements Commits {
 
   async actorCount(partition: Partition): Promise<number> {
     try {
-      return await this.#connection.hlen(this.#keys.of(partition).states);
+      return await this.#redis.connection.hlen(this.#redis.keys.of(partition).states);
     } catch (error) {
       throw redisFailure(error);
     }
@@ -108,14 +87,14 @@ export class RedisCommits implements Commits {
     }
     const call = {
       id: this.#idOf(commit),
-      serverLife: this.#lives.at(commit.lease),
+      serverLife: this.#parts.lives.at(commit.lease),
       readAhead: Math.min(readAhead, MOST_READ_AHEAD),
-      packs: this.#may.packs(),
-      eventPacks: this.#may.eventPacks(),
-      shares: (partition: Partition) => this.#shares(commit.lease.log, partition),
+      packs: this.#parts.packs(),
+      eventPacks: this.#parts.eventPacks(),
+      shares: (partition: Partition) => this.#parts.shares(commit.lease.log, partition),
     };
-    const reply = await this.#calls.call('commit', commit.lease.log, (keys, args) =>
-      writeCommit(commit, call, this.#keys, keys, args),
+    const reply = await this.#redis.calls.call('commit', commit.lease.log, (keys, args) =>
+      writeCommit(commit, call, this.#redis.keys, keys, args),
     );
     return readCommitOutcome(reply, commit.upTo);
   }
@@ -123,7 +102,7 @@ export class RedisCommits implements Commits {
   #idOf(commit: Commit): string {
     let id = this.#ids.get(commit);
     if (id === undefined) {
-      id = `${this.#order.caller}${this.#order.next()}`;
+      id = `${this.#redis.order.caller}${this.#redis.order.next()}`;
       this.#ids.set(commit, id);
     }
     return id;
@@ -132,8 +111,8 @@ export class RedisCommits implements Commits {
   async fireTimers(leases: readonly Lease<Partition>[]): Promise<(number | null)[]> {
     const replies = await Promise.all(
       leases.map((lease) =>
-        this.#calls.call('fire_timers', lease.log, (keys, args) => {
-          const { meta, mail, timers, timerBodies } = this.#keys.of(lease.log);
+        this.#redis.calls.call('fire_timers', lease.log, (keys, args) => {
+          const { meta, mail, timers, timerBodies } = this.#redis.keys.of(lease.log);
           keys.push(meta, mail, timers, timerBodies);
           args.push(fenceOf(lease));
         }),
@@ -145,7 +124,7 @@ export class RedisCommits implements Commits {
   async timersDue(partition: Partition, ids: readonly string[]): Promise<(number | null)[]> {
     if (ids.length === 0) return [];
     try {
-      const due = await this.#connection.zmscore(this.#keys.of(partition).timers, [...ids]);
+      const due = await this.#redis.connection.zmscore(this.#redis.keys.of(partition).timers, [...ids]);
       return due.map((score) => (score === null ? null : Number(score)));
     } catch (error) {
       throw redisFailure(error);
@@ -153,7 +132,7 @@ export class RedisCommits implements Commits {
   }
 
   flushOutbox(lease: Lease<Partition>): Promise<boolean> {
-    return this.#outbox.flush(lease.log, this.#lives.at(lease));
+    return this.#parts.outbox.flush(lease.log, this.#parts.lives.at(lease));
   }
 
   async forget(
@@ -163,12 +142,12 @@ export class RedisCommits implements Commits {
     partition = isSharedLog(lease.log) ? undefined : lease.log,
   ): Promise<boolean> {
     if (partition === undefined) throw new SvcError('internal', 'a shared log does not say where its actors live');
-    const { meta, states, eventTails } = this.#keys.of(partition);
-    const reply = await this.#calls.call('forget', lease.log, (keys, args) => {
-      keys.push(this.#keys.of(lease.log).meta, meta, states, eventTails);
+    const { meta, states, eventTails } = this.#redis.keys.of(partition);
+    const reply = await this.#redis.calls.call('forget', lease.log, (keys, args) => {
+      keys.push(this.#redis.keys.of(lease.log).meta, meta, states, eventTails);
       args.push(fenceOf(lease), after, addresses.length);
       for (const address of addresses) {
-        keys.push(this.#keys.events(partition, address));
+        keys.push(this.#redis.keys.events(partition, address));
         args.push(address);
       }
     });

@@ -4,9 +4,9 @@ import { errorLine, readErrorLine } from '../effect-ledger.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { Delivery } from '../message.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import type { FcallBatcher } from './fcall-batcher.ts';
-import { type Keys, seenField } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import type { RedisCalls } from './fcall-batcher.ts';
+import { seenField } from './keys.ts';
 import type { PubSub } from './pubsub.ts';
 import { integer, list, text } from './replies.ts';
 import type { ServerTimes } from './wake-ups.ts';
@@ -16,23 +16,19 @@ type Words = (string | number)[];
 const LATE = -1;
 
 export class RedisEffectLedger implements EffectLedger {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
+  readonly #redis: RedisCalls;
   readonly #pubsub: PubSub;
-  readonly #keys: Keys;
   readonly #times: ServerTimes;
 
-  constructor(connection: Connection, calls: FcallBatcher, pubsub: PubSub, keys: Keys, times: ServerTimes) {
-    this.#connection = connection;
-    this.#calls = calls;
+  constructor(redis: RedisCalls, pubsub: PubSub, times: ServerTimes) {
+    this.#redis = redis;
     this.#pubsub = pubsub;
-    this.#keys = keys;
     this.#times = times;
   }
 
   async openEffects(partition: Partition): Promise<EffectRow[]> {
     try {
-      const rows = await this.#connection.hgetall(this.#keys.of(partition).effects);
+      const rows = await this.#redis.connection.hgetall(this.#redis.keys.of(partition).effects);
       return Object.entries(rows).map(([id, row]) => readRow(id, row));
     } catch (error) {
       throw redisFailure(error);
@@ -42,7 +38,7 @@ export class RedisEffectLedger implements EffectLedger {
   async effectRows(partition: Partition, ids: readonly string[]): Promise<(EffectRow | null)[]> {
     if (ids.length === 0) return [];
     try {
-      const rows = await this.#connection.hmget(this.#keys.of(partition).effects, ...ids);
+      const rows = await this.#redis.connection.hmget(this.#redis.keys.of(partition).effects, ...ids);
       return ids.map((id, index) => {
         const row = rows[index];
         return row == null ? null : readRow(id, row);
@@ -55,7 +51,7 @@ export class RedisEffectLedger implements EffectLedger {
   async effectBodies(partition: Partition, ids: readonly string[]): Promise<(string | null)[]> {
     if (ids.length === 0) return [];
     try {
-      return await this.#connection.hmget(this.#keys.of(partition).effectBodies, ...ids);
+      return await this.#redis.connection.hmget(this.#redis.keys.of(partition).effectBodies, ...ids);
     } catch (error) {
       throw redisFailure(error);
     }
@@ -120,14 +116,14 @@ export class RedisEffectLedger implements EffectLedger {
   }
 
   onEffectCancelled(stop: (id: string) => void): Unsubscribe {
-    return this.#pubsub.listen(this.#keys.cancels(), (message) => {
+    return this.#pubsub.listen(this.#redis.keys.cancels(), (message) => {
       for (const id of message.toString('utf8').split('\n')) stop(id);
     });
   }
 
   #call(name: string, partition: Partition, words: Words): Promise<unknown> {
-    const { effects, effectBodies, meta, mail, older } = this.#keys.of(partition);
-    return this.#calls.call(name, partition, (keys, args) => {
+    const { effects, effectBodies, meta, mail, older } = this.#redis.keys.of(partition);
+    return this.#redis.calls.call(name, partition, (keys, args) => {
       keys.push(effects, effectBodies, meta, mail, older);
       args.push(...words);
     });

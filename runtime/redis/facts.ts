@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { FORMAT, type StoreFacts } from '../store-formats.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
-import { type Keys, taggedCount } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import { inOrder, type RedisCalls } from './fcall-batcher.ts';
+import { taggedCount } from './keys.ts';
 import { integer } from './replies.ts';
 
 /**
@@ -17,46 +17,40 @@ export const countOf = (value: unknown): number =>
 
 /** The facts about the store, in one hash. */
 export class RedisFacts implements StoreFacts {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
-  readonly #keys: Keys;
-  readonly #order: CallOrder;
+  readonly #redis: RedisCalls;
 
-  constructor(connection: Connection, calls: FcallBatcher, keys: Keys, order: CallOrder) {
-    this.#connection = connection;
-    this.#calls = calls;
-    this.#keys = keys;
-    this.#order = order;
+  constructor(redis: RedisCalls) {
+    this.#redis = redis;
   }
 
   async facts(): Promise<ReadonlyMap<string, string>> {
     try {
-      return new Map(Object.entries(await this.#connection.hgetall(this.#keys.facts)));
+      return new Map(Object.entries(await this.#redis.connection.hgetall(this.#redis.keys.facts)));
     } catch (error) {
       throw redisFailure(error);
     }
   }
 
   async keepFact(name: string, value: string): Promise<void> {
-    const { facts, factsAsked } = this.#keys;
-    const number = this.#order.next();
-    const reply = await this.#calls.call('keep_fact', facts, (keys, args) => {
+    const { facts, factsAsked } = this.#redis.keys;
+    const number = this.#redis.order.next();
+    const reply = await this.#redis.calls.call('keep_fact', facts, (keys, args) => {
       keys.push(facts, factsAsked);
-      args.push(name, value, this.#order.caller, number);
+      args.push(name, value, this.#redis.order.caller, number);
     });
     inOrder(reply);
   }
 
   #marked(count: number): string {
-    return this.#keys.hasTags ? taggedCount(count) : `${count}${MARK}`;
+    return this.#redis.keys.hasTags ? taggedCount(count) : `${count}${MARK}`;
   }
 
   async refuseOlderPrograms(): Promise<void> {
-    const { pools } = this.#keys;
+    const { pools } = this.#redis.keys;
     try {
-      const counts = Object.entries(await this.#connection.hgetall(pools));
+      const counts = Object.entries(await this.#redis.connection.hgetall(pools));
       // A count never changes once it exists, so this write may arrive late or twice.
-      for (const [pool, value] of counts) await this.#connection.hset(pools, pool, this.#marked(countOf(value)));
+      for (const [pool, value] of counts) await this.#redis.connection.hset(pools, pool, this.#marked(countOf(value)));
     } catch (error) {
       throw redisFailure(error);
     }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Cluster, Command } from 'ioredis';
 import { SvcError } from '../errors.ts';
 import { type Connection, isFunctionMissing, masters, redisFailure } from './connection.ts';
+import type { Keys } from './keys.ts';
 import { type FunctionLibrary, loadLibrary } from './library.ts';
 import { list } from './replies.ts';
 
@@ -291,4 +292,12 @@ export function inOrder(reply: unknown): unknown {
     );
   }
   return reply;
+}
+
+/** What the parts of a store call Redis with. */
+export interface RedisCalls {
+  readonly connection: Connection;
+  readonly calls: FcallBatcher;
+  readonly keys: Keys;
+  readonly order: CallOrder;
 }

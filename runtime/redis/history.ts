@@ -2,9 +2,9 @@ import type { Directory, EventAppend, EventLog, Journal, JournalRow, Lease } fro
 import { type Address, asAddress, isPartition, type Log, type Partition } from '../address.ts';
 import { SvcError } from '../errors.ts';
 import { partsOf, positionOf, type Subscription } from '../leases.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
-import { fenceOf, type Keys } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import { inOrder, type RedisCalls } from './fcall-batcher.ts';
+import { fenceOf } from './keys.ts';
 import type { PubSub } from './pubsub.ts';
 import { integer, list, readEntries, text } from './replies.ts';
 
@@ -50,16 +50,12 @@ function unpackEvents(
 
 /** Reads event streams and the journal, and trims the journal. */
 export class RedisHistory implements EventLog, Journal {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
+  readonly #redis: RedisCalls;
   readonly #pubsub: PubSub;
-  readonly #keys: Keys;
 
-  constructor(connection: Connection, calls: FcallBatcher, pubsub: PubSub, keys: Keys) {
-    this.#connection = connection;
-    this.#calls = calls;
+  constructor(redis: RedisCalls, pubsub: PubSub) {
+    this.#redis = redis;
     this.#pubsub = pubsub;
-    this.#keys = keys;
   }
 
   async readEvents(
@@ -69,8 +65,8 @@ export class RedisHistory implements EventLog, Journal {
     limit: number,
   ): Promise<{ readonly seq: number; readonly data: string }[]> {
     try {
-      const key = this.#keys.events(partition, address);
-      const rows = await this.#connection.xrange(key, String(after + 1), '+', 'COUNT', limit);
+      const key = this.#redis.keys.events(partition, address);
+      const rows = await this.#redis.connection.xrange(key, String(after + 1), '+', 'COUNT', limit);
       return unpackEvents(rows, after, limit);
     } catch (error) {
       throw redisFailure(error);
@@ -79,12 +75,15 @@ export class RedisHistory implements EventLog, Journal {
 
   onEvents(address: Address, wake: (news?: EventAppend) => void): Subscription {
     const receive = (message: Buffer): void => wake(readNews(address, message));
-    return this.#pubsub.listen(this.#keys.eventChannels(address), receive, { awaited: false, missed: () => wake() });
+    return this.#pubsub.listen(this.#redis.keys.eventChannels(address), receive, {
+      awaited: false,
+      missed: () => wake(),
+    });
   }
 
   async readJournal(log: Log, after: number, limit: number): Promise<JournalRow[]> {
-    const { journal, mail } = this.#keys.of(log);
-    const reply = await this.#calls.call('read_journal', log, (keys, args) => {
+    const { journal, mail } = this.#redis.keys.of(log);
+    const reply = await this.#redis.calls.call('read_journal', log, (keys, args) => {
       const { upTo, beside } = partsOf(after);
       keys.push(journal, mail);
       args.push(`${upTo}-${beside}`, limit);
@@ -98,8 +97,8 @@ export class RedisHistory implements EventLog, Journal {
 
   async trimJournal(lease: Lease, upTo: number): Promise<void> {
     const { log } = lease;
-    const { meta, journal, mail } = this.#keys.of(log);
-    await this.#calls.call('trim_journal', log, (keys, args) => {
+    const { meta, journal, mail } = this.#redis.keys.of(log);
+    await this.#redis.calls.call('trim_journal', log, (keys, args) => {
       const last = partsOf(upTo);
       keys.push(meta, journal, mail);
       args.push(fenceOf(lease), last.upTo, last.beside);
@@ -113,16 +112,10 @@ const PAGE = 250;
 const CURSOR = /^\d{1,20}$/;
 
 export class RedisDirectory implements Directory {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
-  readonly #keys: Keys;
-  readonly #order: CallOrder;
+  readonly #redis: RedisCalls;
 
-  constructor(connection: Connection, calls: FcallBatcher, keys: Keys, order: CallOrder) {
-    this.#connection = connection;
-    this.#calls = calls;
-    this.#keys = keys;
-    this.#order = order;
+  constructor(redis: RedisCalls) {
+    this.#redis = redis;
   }
 
   async place(home: Partition, address: Address, partition: Partition): Promise<Partition> {
@@ -131,7 +124,7 @@ export class RedisDirectory implements Directory {
 
   async locate(home: Partition, address: Address): Promise<Partition | null> {
     try {
-      const found = await this.#connection.hget(this.#keys.of(home).directory, address);
+      const found = await this.#redis.connection.hget(this.#redis.keys.of(home).directory, address);
       return found === null ? null : partitionIn(found, address);
     } catch (error) {
       throw redisFailure(error);
@@ -143,11 +136,11 @@ export class RedisDirectory implements Directory {
   }
 
   async #change(what: 'place' | 'unplace', home: Partition, address: Address, partition: Partition): Promise<unknown> {
-    const { directory, directoryAsked } = this.#keys.of(home);
-    const number = this.#order.next();
-    const reply = await this.#calls.call('directory', home, (keys, args) => {
+    const { directory, directoryAsked } = this.#redis.keys.of(home);
+    const number = this.#redis.order.next();
+    const reply = await this.#redis.calls.call('directory', home, (keys, args) => {
       keys.push(directory, directoryAsked);
-      args.push(what, address, partition, this.#order.caller, number);
+      args.push(what, address, partition, this.#redis.order.caller, number);
     });
     return inOrder(reply);
   }
@@ -157,7 +150,12 @@ export class RedisDirectory implements Directory {
       throw new SvcError('invalid_argument', 'page: expected the next of an earlier page', { field: 'page' });
     }
     try {
-      const [next, words] = await this.#connection.hscan(this.#keys.of(home).directory, page ?? '0', 'COUNT', PAGE);
+      const [next, words] = await this.#redis.connection.hscan(
+        this.#redis.keys.of(home).directory,
+        page ?? '0',
+        'COUNT',
+        PAGE,
+      );
       const entries = [];
       for (let n = 0; n + 1 < words.length; n += 2) {
         const [name = '', partition = ''] = words.slice(n, n + 2);

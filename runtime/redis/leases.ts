@@ -1,42 +1,31 @@
 import type { AcquireOutcome, Lease, Leases } from '../actor-store.ts';
 import { isLog, isSharedLog, type Log, type Partition } from '../address.ts';
 import { positionOf, type Unsubscribe } from '../leases.ts';
-import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
+import type { FcallBatcher, RedisCalls } from './fcall-batcher.ts';
 import { fenceOf, type Keys } from './keys.ts';
 import type { LeaseThread } from './lease-thread.ts';
 import { integer, integerOrNull, list, text } from './replies.ts';
 import type { ServerLives, WakeUps } from './wake-ups.ts';
 
 export class RedisLeases implements Leases {
-  readonly #calls: FcallBatcher;
+  readonly #redis: RedisCalls;
   readonly #wakeUps: WakeUps;
-  readonly #keys: Keys;
   readonly #lives: ServerLives;
-  readonly #order: CallOrder;
   readonly #thread: LeaseThread | null;
 
-  constructor(
-    calls: FcallBatcher,
-    wakeUps: WakeUps,
-    keys: Keys,
-    lives: ServerLives,
-    order: CallOrder,
-    thread: LeaseThread | null,
-  ) {
-    this.#calls = calls;
+  constructor(redis: RedisCalls, wakeUps: WakeUps, lives: ServerLives, thread: LeaseThread | null) {
+    this.#redis = redis;
     this.#wakeUps = wakeUps;
-    this.#keys = keys;
     this.#lives = lives;
-    this.#order = order;
     this.#thread = thread;
   }
 
   async acquire(partition: Partition, node: string, grant: string, ttlMs: number, over = ''): Promise<AcquireOutcome> {
-    const { meta, timers, states, effects, postponed } = this.#keys.of(partition);
-    const number = this.#order.next();
-    const reply = await this.#calls.call('acquire', partition, (keys, args) => {
+    const { meta, timers, states, effects, postponed } = this.#redis.keys.of(partition);
+    const number = this.#redis.order.next();
+    const reply = await this.#redis.calls.call('acquire', partition, (keys, args) => {
       keys.push(meta, timers, states, effects, postponed);
-      args.push(partition, node, grant, ttlMs, over, this.#order.caller, number);
+      args.push(partition, node, grant, ttlMs, over, this.#redis.order.caller, number);
     });
     const [granted, second, third, fourth, life, at, vouched, beside, tail, waiting] = list(reply);
     if (granted !== 1) {
@@ -63,8 +52,8 @@ export class RedisLeases implements Leases {
   }
 
   async vouch(lease: Lease): Promise<boolean> {
-    const reply = await this.#calls.call('vouch', lease.log, (keys, args) => {
-      keys.push(this.#keys.of(lease.log).meta);
+    const reply = await this.#redis.calls.call('vouch', lease.log, (keys, args) => {
+      keys.push(this.#redis.keys.of(lease.log).meta);
       args.push(fenceOf(lease), this.#lives.at(lease));
     });
     return reply === 1;
@@ -74,7 +63,7 @@ export class RedisLeases implements Leases {
     const kept = await Promise.all(
       leases.map(async (lease) => {
         const life = this.#lives.at(lease);
-        const isKept = await renewLease(this.#calls, this.#keys, lease, ttlMs, life);
+        const isKept = await renewLease(this.#redis.calls, this.#redis.keys, lease, ttlMs, life);
         if (isKept) this.#thread?.renewed(lease, life, ttlMs);
         return isKept;
       }),
@@ -83,8 +72,8 @@ export class RedisLeases implements Leases {
   }
 
   async cameBackAt(lease: Lease<Partition>): Promise<number | null> {
-    const reply = await this.#calls.call('came_back', lease.log, (keys, args) => {
-      keys.push(this.#keys.of(lease.log).meta);
+    const reply = await this.#redis.calls.call('came_back', lease.log, (keys, args) => {
+      keys.push(this.#redis.keys.of(lease.log).meta);
       args.push(this.#lives.at(lease));
     });
     if (reply === 0) return null;
@@ -102,13 +91,13 @@ export class RedisLeases implements Leases {
 
   /** Time of the server that has the log, Unix milliseconds. */
   async now(log: Log): Promise<number> {
-    return integer(await this.#calls.call('now', log, (keys) => keys.push(this.#keys.of(log).meta)));
+    return integer(await this.#redis.calls.call('now', log, (keys) => keys.push(this.#redis.keys.of(log).meta)));
   }
 
   async release(lease: Lease<Partition>): Promise<void> {
     this.#lives.released(lease);
-    await this.#calls.call('release', lease.log, (keys, args) => {
-      keys.push(this.#keys.of(lease.log).meta);
+    await this.#redis.calls.call('release', lease.log, (keys, args) => {
+      keys.push(this.#redis.keys.of(lease.log).meta);
       args.push(fenceOf(lease));
     });
   }

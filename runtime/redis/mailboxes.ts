@@ -4,9 +4,9 @@ import { systemClock } from '../clock.ts';
 import { SvcError } from '../errors.ts';
 import type { Unsubscribe } from '../leases.ts';
 import type { Delivery } from '../message.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import type { FcallBatcher } from './fcall-batcher.ts';
-import { type Keys, Routes, seenField } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import type { RedisCalls } from './fcall-batcher.ts';
+import { Routes, seenField } from './keys.ts';
 import { PackWriter } from './pack-writer.ts';
 import type { PubSub } from './pubsub.ts';
 import { integer, integerOrNull, list, readEntries, readReplies, replyIn, text } from './replies.ts';
@@ -22,34 +22,23 @@ const ROWS_BEHIND = 64;
 const NEWEST_ROWS = 512;
 
 export class RedisMailboxes implements Mailboxes {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
+  readonly #redis: RedisCalls;
   readonly #pubsub: PubSub;
-  readonly #keys: Keys;
   readonly #times: ServerTimes;
   readonly #packs: () => boolean;
   readonly #routes = new Routes();
   readonly #writer: PackWriter;
 
   /** `packs` is true when no program of format 2 is in the fleet. */
-  constructor(
-    connection: Connection,
-    calls: FcallBatcher,
-    pubsub: PubSub,
-    keys: Keys,
-    times: ServerTimes,
-    packs: () => boolean,
-  ) {
-    this.#connection = connection;
-    this.#calls = calls;
+  constructor(redis: RedisCalls, pubsub: PubSub, times: ServerTimes, packs: () => boolean) {
+    this.#redis = redis;
     this.#pubsub = pubsub;
-    this.#keys = keys;
     this.#times = times;
     this.#packs = packs;
     this.#writer = new PackWriter({
       clock: systemClock,
-      calls,
-      keys,
+      calls: redis.calls,
+      keys: redis.keys,
       times,
       routes: this.#routes,
       appendNamed: async (partition, delivery, bound, ageMs) => {
@@ -110,8 +99,8 @@ export class RedisMailboxes implements Mailboxes {
     bound: number,
     sent: number,
   ): Promise<AppendOutcome[]> {
-    const { meta, mail, older, depths, held } = this.#keys.of(partition);
-    const reply = await this.#calls.call('append', partition, (keys, args) => {
+    const { meta, mail, older, depths, held } = this.#redis.keys.of(partition);
+    const reply = await this.#redis.calls.call('append', partition, (keys, args) => {
       keys.push(meta, mail, older, depths, held);
       args.push(bound, this.#packs() ? 1 : 0, sent, deliveries.length);
       for (const { id, to, body } of deliveries) args.push(seenField(id), to, body);
@@ -128,12 +117,12 @@ export class RedisMailboxes implements Mailboxes {
     messageId: string,
     at: { readonly seq: number; readonly log?: Log | undefined } = { seq: 0 },
   ): Promise<string | null> {
-    const { meta, older } = this.#keys.of(partition);
+    const { meta, older } = this.#redis.keys.of(partition);
     const field = seenField(messageId);
     try {
       const replies = await Promise.all([
-        this.#connection.hget(meta, field),
-        this.#connection.hget(older, field),
+        this.#redis.connection.hget(meta, field),
+        this.#redis.connection.hget(older, field),
         this.#keptReply(at.log ?? partition, messageId, at.seq),
         // The log that took the message may not be known, because the answer to its append was lost.
         at.log === undefined && at.seq === 0 ? this.#keptReply(this.#routes.of(partition), messageId, 0) : null,
@@ -146,11 +135,11 @@ export class RedisMailboxes implements Mailboxes {
 
   /** Searches the replies of commits that handled `seq` or later entries. Without `seq` it searches the newest rows. */
   async #keptReply(log: Log, messageId: string, seq: number): Promise<string | null> {
-    const { replies } = this.#keys.of(log);
+    const { replies } = this.#redis.keys.of(log);
     const rows =
       seq > 0
-        ? await this.#connection.xrange(replies, String(seq), '+', 'COUNT', ROWS_BEHIND)
-        : await this.#connection.xrevrange(replies, '+', '-', 'COUNT', NEWEST_ROWS);
+        ? await this.#redis.connection.xrange(replies, String(seq), '+', 'COUNT', ROWS_BEHIND)
+        : await this.#redis.connection.xrevrange(replies, '+', '-', 'COUNT', NEWEST_ROWS);
     for (const [, [, packed = '']] of rows) {
       const reply = replyIn(packed, messageId);
       if (reply !== null) return reply;
@@ -159,8 +148,8 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   async depth(partition: Partition, address: Address): Promise<number> {
-    const { meta, mail, depths, held } = this.#keys.of(partition);
-    const reply = await this.#calls.call('depth', partition, (keys, args) => {
+    const { meta, mail, depths, held } = this.#redis.keys.of(partition);
+    const reply = await this.#redis.calls.call('depth', partition, (keys, args) => {
       keys.push(meta, mail, depths, held);
       args.push(address);
     });
@@ -168,8 +157,8 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   async backlog(log: Log): Promise<Backlog> {
-    const { meta, mail, postponed } = this.#keys.of(log);
-    const reply = await this.#calls.call('backlog', log, (keys) => {
+    const { meta, mail, postponed } = this.#redis.keys.of(log);
+    const reply = await this.#redis.calls.call('backlog', log, (keys) => {
       keys.push(meta, mail, postponed);
     });
     const [cursor, tail, oldestAt] = list(reply);
@@ -177,8 +166,8 @@ export class RedisMailboxes implements Mailboxes {
   }
 
   async unread(partition: Partition, address: Address, after: number, limit: number): Promise<Unread> {
-    const { meta, mail } = this.#keys.of(partition);
-    const reply = await this.#calls.call('unread', partition, (keys, args) => {
+    const { meta, mail } = this.#redis.keys.of(partition);
+    const reply = await this.#redis.calls.call('unread', partition, (keys, args) => {
       keys.push(meta, mail);
       args.push(address, after, limit);
     });
@@ -196,7 +185,7 @@ export class RedisMailboxes implements Mailboxes {
         this.#writer.answered(messageId);
         receive(messageId, body);
       });
-    return this.#pubsub.listen(this.#keys.replies(session), read, missed === undefined ? {} : { missed });
+    return this.#pubsub.listen(this.#redis.keys.replies(session), read, missed === undefined ? {} : { missed });
   }
 }
 

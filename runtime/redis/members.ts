@@ -1,10 +1,9 @@
 import type { PoolLayout } from '../address.ts';
 import type { Unsubscribe } from '../leases.ts';
 import { checkMember, checkSignal, type LiveMember, type Member, type Members, type MembersRead } from '../members.ts';
-import { type Connection, redisFailure } from './connection.ts';
+import { redisFailure } from './connection.ts';
 import { countOf } from './facts.ts';
-import { type CallOrder, type FcallBatcher, inOrder } from './fcall-batcher.ts';
-import type { Keys } from './keys.ts';
+import { inOrder, type RedisCalls } from './fcall-batcher.ts';
 import type { LeaseThread } from './lease-thread.ts';
 import type { PubSub } from './pubsub.ts';
 import { list, text } from './replies.ts';
@@ -16,28 +15,15 @@ const USUAL_TTL_MS = 6_000;
  * nodes.
  */
 export class RedisMembers implements Members {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
+  readonly #redis: RedisCalls;
   readonly #pubsub: PubSub;
-  readonly #keys: Keys;
-  readonly #order: CallOrder;
   readonly #thread: LeaseThread | null;
   /** Lease term of this fleet: all nodes use the same. */
   #ttlMs = USUAL_TTL_MS;
 
-  constructor(
-    connection: Connection,
-    calls: FcallBatcher,
-    pubsub: PubSub,
-    keys: Keys,
-    order: CallOrder,
-    thread: LeaseThread | null,
-  ) {
-    this.#connection = connection;
-    this.#calls = calls;
+  constructor(redis: RedisCalls, pubsub: PubSub, thread: LeaseThread | null) {
+    this.#redis = redis;
     this.#pubsub = pubsub;
-    this.#keys = keys;
-    this.#order = order;
     this.#thread = thread;
   }
 
@@ -51,8 +37,8 @@ export class RedisMembers implements Members {
   }
 
   async members(): Promise<LiveMember[]> {
-    const { members } = this.#keys;
-    const reply = await this.#calls.call('members', members, (keys, args) => {
+    const { members } = this.#redis.keys;
+    const reply = await this.#redis.calls.call('members', members, (keys, args) => {
       keys.push(members);
       args.push(this.#ttlMs);
     });
@@ -60,8 +46,8 @@ export class RedisMembers implements Members {
   }
 
   async readMembers(node: string, known: string): Promise<MembersRead> {
-    const { members, membersDue, membersVersion, membersChanges } = this.#keys;
-    const reply = await this.#calls.call('look', members, (keys, args) => {
+    const { members, membersDue, membersVersion, membersChanges } = this.#redis.keys;
+    const reply = await this.#redis.calls.call('look', members, (keys, args) => {
       keys.push(members, membersDue, membersVersion, membersChanges);
       args.push(this.#ttlMs, node, known);
     });
@@ -75,7 +61,7 @@ export class RedisMembers implements Members {
 
   async isKnown(node: string, incarnation: string): Promise<boolean> {
     try {
-      const row = await this.#connection.hget(this.#keys.members, node);
+      const row = await this.#redis.connection.hget(this.#redis.keys.members, node);
       return row?.split('\n', 2)[1] === incarnation;
     } catch (error) {
       throw redisFailure(error);
@@ -84,7 +70,7 @@ export class RedisMembers implements Members {
 
   async pools(): Promise<PoolLayout[]> {
     try {
-      const counts = Object.entries(await this.#connection.hgetall(this.#keys.pools));
+      const counts = Object.entries(await this.#redis.connection.hgetall(this.#redis.keys.pools));
       counts.sort(([a], [b]) => (a < b ? -1 : 1));
       return counts.map(([pool, count]) => ({ pool, partitions: countOf(count) }));
     } catch (error) {
@@ -97,7 +83,10 @@ export class RedisMembers implements Members {
     const settled = this.#pubsub.settled();
     if (settled !== null) await settled;
     try {
-      await this.#connection.publish(node === null ? this.#keys.signals : this.#keys.signal(node), content);
+      await this.#redis.connection.publish(
+        node === null ? this.#redis.keys.signals : this.#redis.keys.signal(node),
+        content,
+      );
     } catch (error) {
       throw redisFailure(error);
     }
@@ -105,7 +94,7 @@ export class RedisMembers implements Members {
 
   onSignal(node: string, receive: (content: string) => void): Unsubscribe {
     const onMessage = (message: Buffer) => receive(message.toString('utf8'));
-    const stops = [this.#keys.signal(node), this.#keys.signals].map((channel) =>
+    const stops = [this.#redis.keys.signal(node), this.#redis.keys.signals].map((channel) =>
       this.#pubsub.listen([channel], onMessage),
     );
     return () => {
@@ -114,11 +103,11 @@ export class RedisMembers implements Members {
   }
 
   async #callInOrder(name: string, words: readonly (string | number)[]): Promise<boolean> {
-    const { members, membersAsked, membersDue, membersVersion, membersChanges } = this.#keys;
-    const number = this.#order.next();
-    const reply = await this.#calls.call(name, members, (keys, args) => {
+    const { members, membersAsked, membersDue, membersVersion, membersChanges } = this.#redis.keys;
+    const number = this.#redis.order.next();
+    const reply = await this.#redis.calls.call(name, members, (keys, args) => {
       keys.push(members, membersAsked, membersDue, membersVersion, membersChanges);
-      args.push(...words, this.#order.caller, number);
+      args.push(...words, this.#redis.order.caller, number);
     });
     return inOrder(reply) === 1;
   }

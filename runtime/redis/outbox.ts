@@ -2,9 +2,9 @@ import { Cluster } from 'ioredis';
 import type { Partition } from '../address.ts';
 import { isPartition } from '../address.ts';
 import { SvcError } from '../errors.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import type { FcallBatcher } from './fcall-batcher.ts';
-import { heardField, type Keys } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import type { RedisCalls } from './fcall-batcher.ts';
+import { heardField } from './keys.ts';
 import { integer } from './replies.ts';
 
 /** Entries read from an outbox at a time. */
@@ -28,14 +28,10 @@ interface Source {
  * before.
  */
 export class Outbox {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
-  readonly #keys: Keys;
+  readonly #redis: RedisCalls;
 
-  constructor(connection: Connection, calls: FcallBatcher, keys: Keys) {
-    this.#connection = connection;
-    this.#calls = calls;
-    this.#keys = keys;
+  constructor(redis: RedisCalls) {
+    this.#redis = redis;
   }
 
   /**
@@ -63,7 +59,7 @@ export class Outbox {
 
   async #read(source: Partition, start: string): Promise<[id: string, fields: string[]][]> {
     try {
-      return await this.#connection.xrange(this.#keys.of(source).outbox, start, '+', 'COUNT', PAGE);
+      return await this.#redis.connection.xrange(this.#redis.keys.of(source).outbox, start, '+', 'COUNT', PAGE);
     } catch (error) {
       throw redisFailure(error);
     }
@@ -96,9 +92,9 @@ export class Outbox {
   }
 
   async #receive({ source, serverLife }: Source, target: Partition, owed: readonly Owed[]): Promise<void> {
-    const { meta, mail } = this.#keys.of(target);
+    const { meta, mail } = this.#redis.keys.of(target);
     const life = this.#isOneServer(source, target) ? serverLife : '';
-    const reply = await this.#calls.call('receive', target, (keys, args) => {
+    const reply = await this.#redis.calls.call('receive', target, (keys, args) => {
       keys.push(meta, mail);
       args.push(heardField(source), life, owed.length);
       for (const { seq, body } of owed) args.push(seq, body);
@@ -110,14 +106,14 @@ export class Outbox {
 
   /** Whether source and target always are on one server. The life of another server is not known. */
   #isOneServer(source: Partition, target: Partition): boolean {
-    if (!(this.#connection instanceof Cluster)) return true;
-    const tag = this.#keys.tagOf(source);
-    return tag === '' ? source === target : tag === this.#keys.tagOf(target);
+    if (!(this.#redis.connection instanceof Cluster)) return true;
+    const tag = this.#redis.keys.tagOf(source);
+    return tag === '' ? source === target : tag === this.#redis.keys.tagOf(target);
   }
 
   async #acknowledge(source: Partition, serverLife: string, ids: readonly string[]): Promise<number> {
-    const { meta, outbox } = this.#keys.of(source);
-    const reply = await this.#calls.call('acknowledge', source, (keys, args) => {
+    const { meta, outbox } = this.#redis.keys.of(source);
+    const reply = await this.#redis.calls.call('acknowledge', source, (keys, args) => {
       keys.push(meta, outbox);
       args.push(serverLife, ids.length, ...ids);
     });

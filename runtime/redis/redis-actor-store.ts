@@ -84,25 +84,25 @@ export class RedisActorStore implements ActorStore {
     const wakeUps = new WakeUps(pubsub, this.#keys);
     this.#connection.on('close', () => wakeUps.forget());
     this.#subscriptions.on('close', () => wakeUps.forget());
-    const outbox = new Outbox(this.#connection, calls, this.#keys);
+    const redis = { connection: this.#connection, calls, keys: this.#keys, order: new CallOrder() };
+    const outbox = new Outbox(redis);
     const hasTags = (): boolean => this.#keys.hasTags;
     const { leaseThread = false, urls, prefix = 'svc' } = options;
     this.#thread = leaseThread ? new LeaseThread({ urls, prefix, hasTags, warn }) : null;
-    const [lives, order] = [new ServerLives(this.#thread), new CallOrder()];
-    this.#leases = new RedisLeases(calls, wakeUps, this.#keys, lives, order, this.#thread);
+    const lives = new ServerLives(this.#thread);
+    this.#leases = new RedisLeases(redis, wakeUps, lives, this.#thread);
     const times = new ServerTimes((log) => this.#leases.now(log), !(this.#connection instanceof Cluster));
-    this.#mailboxes = new RedisMailboxes(this.#connection, calls, pubsub, this.#keys, times, packs);
-    this.#members = new RedisMembers(this.#connection, calls, pubsub, this.#keys, order, this.#thread);
-    const logs = new RedisSharedLogs(this.#connection, calls, this.#keys, lives, order, packs);
+    this.#mailboxes = new RedisMailboxes(redis, pubsub, times, packs);
+    this.#members = new RedisMembers(redis, pubsub, this.#thread);
+    const logs = new RedisSharedLogs(redis, lives, packs);
     this.#logs = logs;
     if (!(this.#connection instanceof Cluster)) this.sharedLogs = logs;
     const shares = (log: Log, partition: Partition) => logs.shares(log, partition);
-    const may = { packs, eventPacks };
-    this.#commits = new RedisCommits(this.#connection, calls, wakeUps, this.#keys, outbox, lives, order, may, shares);
-    this.#effects = new RedisEffectLedger(this.#connection, calls, pubsub, this.#keys, times);
-    this.#history = new RedisHistory(this.#connection, calls, pubsub, this.#keys);
-    this.#directory = new RedisDirectory(this.#connection, calls, this.#keys, order);
-    this.#facts = new RedisFacts(this.#connection, calls, this.#keys, order);
+    this.#commits = new RedisCommits(redis, { wakeUps, outbox, lives, packs, eventPacks, shares });
+    this.#effects = new RedisEffectLedger(redis, pubsub, times);
+    this.#history = new RedisHistory(redis, pubsub);
+    this.#directory = new RedisDirectory(redis);
+    this.#facts = new RedisFacts(redis);
   }
 
   async open(): Promise<void> {

@@ -4,9 +4,9 @@ import { type Address, isLog, isPartition, isSharedLog, type Log, type Partition
 import { SvcError } from '../errors.ts';
 import type { AdoptOutcome, SharedLogs } from '../leases.ts';
 import type { MailboxEntry } from '../message.ts';
-import { type Connection, redisFailure } from './connection.ts';
-import type { CallOrder, FcallBatcher } from './fcall-batcher.ts';
-import { fenceOf, type Keys, SLOT_TAGS } from './keys.ts';
+import { redisFailure } from './connection.ts';
+import type { RedisCalls } from './fcall-batcher.ts';
+import { fenceOf, SLOT_TAGS } from './keys.ts';
 import { integer, list, text } from './replies.ts';
 import type { ServerLives } from './wake-ups.ts';
 
@@ -17,29 +17,16 @@ const JOINED = ['joined', 'busy', 'ahead', 'lost'] as const;
  * partitions that share a log.
  */
 export class RedisSharedLogs implements SharedLogs {
-  readonly #connection: Connection;
-  readonly #calls: FcallBatcher;
-  readonly #keys: Keys;
+  readonly #redis: RedisCalls;
   readonly #lives: ServerLives;
-  readonly #order: CallOrder;
   readonly #packs: () => boolean;
   /** Partitions of the logs that this process holds. */
   readonly #partitions = new Map<SharedLog, Set<Partition>>();
 
   /** `packs` is true when no program of format 2 is in the fleet. */
-  constructor(
-    connection: Connection,
-    calls: FcallBatcher,
-    keys: Keys,
-    lives: ServerLives,
-    order: CallOrder,
-    packs: () => boolean,
-  ) {
-    this.#connection = connection;
-    this.#calls = calls;
-    this.#keys = keys;
+  constructor(redis: RedisCalls, lives: ServerLives, packs: () => boolean) {
+    this.#redis = redis;
     this.#lives = lives;
-    this.#order = order;
     this.#packs = packs;
   }
 
@@ -48,7 +35,7 @@ export class RedisSharedLogs implements SharedLogs {
   }
 
   tagOf(partition: Partition): string {
-    return this.#keys.tagOf(partition);
+    return this.#redis.keys.tagOf(partition);
   }
 
   /** Whether a commit of the log may write into the mailbox of that partition. */
@@ -57,8 +44,8 @@ export class RedisSharedLogs implements SharedLogs {
   }
 
   async make(log: SharedLog, node: string, grant: string, ttlMs: number, partitions: readonly Partition[]) {
-    const reply = await this.#calls.call('make_log', log, (keys, args) => {
-      keys.push(this.#keys.of(log).meta, this.#keys.logs(this.#keys.tagOf(log)));
+    const reply = await this.#redis.calls.call('make_log', log, (keys, args) => {
+      keys.push(this.#redis.keys.of(log).meta, this.#redis.keys.logs(this.#redis.keys.tagOf(log)));
       args.push(log, node, grant, ttlMs, partitions.length, ...partitions);
     });
     const [made, epoch, cursor, life, at] = list(reply);
@@ -71,8 +58,8 @@ export class RedisSharedLogs implements SharedLogs {
 
   async join(lease: Lease<SharedLog>, partitions: readonly Lease<Partition>[]) {
     const { log } = lease;
-    const reply = await this.#calls.call('join_log', log, (keys, args) => {
-      keys.push(this.#keys.of(log).meta);
+    const reply = await this.#redis.calls.call('join_log', log, (keys, args) => {
+      keys.push(this.#redis.keys.of(log).meta);
       args.push(log, fenceOf(lease), this.#lives.at(lease), partitions.length);
       for (const one of partitions) args.push(one.log, fenceOf(one), this.#lives.at(one));
     });
@@ -85,8 +72,8 @@ export class RedisSharedLogs implements SharedLogs {
 
   async close(lease: Lease<SharedLog>) {
     const { log } = lease;
-    const reply = await this.#calls.call('close_log', log, (keys, args) => {
-      keys.push(this.#keys.of(log).meta);
+    const reply = await this.#redis.calls.call('close_log', log, (keys, args) => {
+      keys.push(this.#redis.keys.of(log).meta);
       args.push(log, fenceOf(lease));
     });
     // From here on messages between its partitions go through the outbox, because some of the partitions may be on
@@ -98,10 +85,10 @@ export class RedisSharedLogs implements SharedLogs {
   }
 
   async adopt(log: SharedLog, node: string, grant: string, ttlMs: number, over = ''): Promise<AdoptOutcome> {
-    const number = this.#order.next();
-    const reply = await this.#calls.call('adopt_log', log, (keys, args) => {
-      keys.push(this.#keys.of(log).meta);
-      args.push(log, node, grant, ttlMs, over, this.#order.caller, number);
+    const number = this.#redis.order.next();
+    const reply = await this.#redis.calls.call('adopt_log', log, (keys, args) => {
+      keys.push(this.#redis.keys.of(log).meta);
+      args.push(log, node, grant, ttlMs, over, this.#redis.order.caller, number);
     });
     const [kind, second, third, fourth, tail, life, at, vouched, partitions, postponed] = list(reply);
     if (kind === 2) return { kind: 'gone' };
@@ -123,9 +110,9 @@ export class RedisSharedLogs implements SharedLogs {
 
   async remove(lease: Lease<SharedLog>): Promise<boolean> {
     const { log } = lease;
-    const { meta, mail, journal, depths, parts } = this.#keys.of(log);
-    const reply = await this.#calls.call('remove_log', log, (keys, args) => {
-      keys.push(meta, mail, journal, depths, parts, this.#keys.logs(this.#keys.tagOf(log)));
+    const { meta, mail, journal, depths, parts } = this.#redis.keys.of(log);
+    const reply = await this.#redis.calls.call('remove_log', log, (keys, args) => {
+      keys.push(meta, mail, journal, depths, parts, this.#redis.keys.logs(this.#redis.keys.tagOf(log)));
       args.push(log, fenceOf(lease));
     });
     if (reply === 1) this.#lives.released(lease);
@@ -133,13 +120,13 @@ export class RedisSharedLogs implements SharedLogs {
   }
 
   async forgetEnded(partition: Partition, records: ReadonlyMap<Address, string>): Promise<Address[]> {
-    const { states, eventTails } = this.#keys.of(partition);
+    const { states, eventTails } = this.#redis.keys.of(partition);
     const asked = [...records];
-    const reply = await this.#calls.call('forget_ended', partition, (keys, args) => {
+    const reply = await this.#redis.calls.call('forget_ended', partition, (keys, args) => {
       keys.push(states, eventTails);
       args.push(asked.length);
       for (const [address, record] of asked) {
-        keys.push(this.#keys.events(partition, address));
+        keys.push(this.#redis.keys.events(partition, address));
         args.push(address, createHash('sha1').update(record).digest('hex'));
       }
     });
@@ -149,8 +136,8 @@ export class RedisSharedLogs implements SharedLogs {
 
   async postponed(partition: Partition, after: number, limit: number): Promise<MailboxEntry[]> {
     try {
-      const key = this.#keys.of(partition).postponed;
-      const rows = await this.#connection.xrange(key, String(after + 1), '+', 'COUNT', limit);
+      const key = this.#redis.keys.of(partition).postponed;
+      const rows = await this.#redis.connection.xrange(key, String(after + 1), '+', 'COUNT', limit);
       return rows.map(([id, fields]) => {
         const seq = integer(id.slice(0, id.indexOf('-')));
         return { seq, at: integer(fields[1]), body: text(fields[3]), partition };
@@ -162,8 +149,8 @@ export class RedisSharedLogs implements SharedLogs {
 
   async list(): Promise<SharedLog[]> {
     try {
-      const tags = this.#keys.hasTags ? Array.from({ length: SLOT_TAGS }, (_, n) => `t${n}`) : [''];
-      const names = await Promise.all(tags.map((tag) => this.#connection.hkeys(this.#keys.logs(tag))));
+      const tags = this.#redis.keys.hasTags ? Array.from({ length: SLOT_TAGS }, (_, n) => `t${n}`) : [''];
+      const names = await Promise.all(tags.map((tag) => this.#redis.connection.hkeys(this.#redis.keys.logs(tag))));
       return names.flat().filter(isLog).filter(isSharedLog);
     } catch (error) {
       throw redisFailure(error);
