@@ -38,9 +38,38 @@ export function plainJson(value: unknown): Json {
 /** `plainJson` for a value that is an object in JSON. Throws otherwise. */
 export function plainObject(value: object): JsonObject {
   const plain = plainJson(value);
-  if (plain === null || typeof plain !== 'object' || Array.isArray(plain)) throw new Error('expected an object');
+  if (!isJsonObject(plain)) throw new Error('expected an object');
   return plain;
 }
+
+/** A value as an object: `{value}` for one that is none. */
+export const asJsonObject = (value: Json): JsonObject => (isJsonObject(value) ? value : { value });
+
+/** A place at which two values differ. An absent value is undefined. */
+interface JsonDifference {
+  readonly path: readonly string[];
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
+/** The places at which two values differ, at any depth of objects and lists, in the order of their members. */
+export function* jsonDifferences(
+  before: Json | undefined,
+  after: Json | undefined,
+  path: readonly string[] = [],
+): Generator<JsonDifference, void> {
+  if (before === after) return;
+  if (!isContainer(before) || !isContainer(after) || Array.isArray(before) !== Array.isArray(after)) {
+    yield { path, before, after };
+    return;
+  }
+  const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  for (const name of new Set([...old.keys(), ...now.keys()]))
+    yield* jsonDifferences(old.get(name), now.get(name), [...path, name]);
+}
+
+const isContainer = (value: Json | undefined): value is JsonObject | Json[] =>
+  typeof value === 'object' && value !== null;
 
 /**
  * A schema for a large part of a state that is set once and carried along. It checks an object when the process first

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
-import type { JsonObject } from '../../runtime/json.ts';
+import { asJsonObject, type JsonObject } from '../../runtime/json.ts';
 
 /**
  * Events of an execution, the same over gRPC (G6) and SSE (H12). Keys and their order are those of the wire; both
@@ -66,18 +66,13 @@ export function executionLogEvents(events: readonly ActorEvent[]): ExecutionLogE
   return events.map((event) => ({
     sequence: event.seq,
     event_type: isEventName(event.name) ? LOG_NAMES[event.name] : event.name,
-    payload: event.name === 'iteration_output' ? withChunk(payloadOf(event)) : payloadOf(event),
+    payload: event.name === 'iteration_output' ? withChunk(asJsonObject(event.payload)) : asJsonObject(event.payload),
     recorded_at: new Date(event.at).toISOString(),
   }));
 }
 
 function isEventName(name: string): name is ExecutionEventName {
   return Object.hasOwn(LOG_NAMES, name);
-}
-
-function payloadOf(event: ActorEvent): JsonObject {
-  const { payload } = event;
-  return payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload : { value: payload };
 }
 
 function withChunk({ output, ...rest }: JsonObject): JsonObject {

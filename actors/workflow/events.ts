@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ActorEvent } from '../../runtime/client.ts';
-import { type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
+import { asJsonObject, type JsonObject, jsonField, jsonObjectField } from '../../runtime/json.ts';
 
 /** Events of a workflow execution (W21). Each has its own field for its time. */
 const run = { execution_id: z.string() };
@@ -196,8 +196,7 @@ export interface WorkflowLogEvent {
 /** The stream as a log, in the same order and with the same numbers. */
 export function workflowLogEvents(events: readonly ActorEvent[]): WorkflowLogEvent[] {
   return events.map(({ seq, at, name, payload }) => {
-    const shown: JsonObject =
-      payload !== null && typeof payload === 'object' && !Array.isArray(payload) ? payload : { value: payload };
+    const shown = asJsonObject(payload);
     const state = shown.state_name ?? shown.parent_state_name;
     return {
       sequence: seq,

@@ -1,4 +1,5 @@
 import type { Address } from '../../runtime/address.ts';
+import { isJsonObject } from '../../runtime/json.ts';
 import type { MessageOrigin } from '../../runtime/message.ts';
 import type { DeliveredTurn, EndedSpan } from '../../runtime/tracing/spans.ts';
 import { RETRY_TIMER } from '../../runtime/turns/actor-draft.ts';
@@ -57,7 +58,7 @@ export function waitingDelivery({ message, at, row, epoch }: DeliveredTurn): Wai
 }
 
 function effectOf(payload: DeliveredTurn['message']['payload']): WaitingDelivery['effect'] {
-  if (payload === null || typeof payload !== 'object' || Array.isArray(payload)) return undefined;
+  if (!isJsonObject(payload)) return undefined;
   const { effectId: id, attempt } = payload;
   return typeof id === 'string' && typeof attempt === 'number' ? { id, attempt } : undefined;
 }

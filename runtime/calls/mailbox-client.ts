@@ -13,7 +13,7 @@ import type {
 import type { Clock } from '../clock.ts';
 import { isArchived, type Registry, type Schemas } from '../define-actor.ts';
 import { isErrorCode, SvcError, toSvcError } from '../errors.ts';
-import { hasMoreChars, type Json } from '../json.ts';
+import { hasMoreChars, isJsonObject, type Json } from '../json.ts';
 import { backoffMs, jittered, sleep } from '../kit/waits.ts';
 import type { Locator } from '../locator.ts';
 import type { Message, Reply } from '../message.ts';
@@ -318,7 +318,6 @@ function unwrapReply(reply: Reply): Json {
 }
 
 function toDetail(value: Json): { path?: string; message: string }[] {
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || typeof value.message !== 'string')
-    return [];
+  if (!isJsonObject(value) || typeof value.message !== 'string') return [];
   return [{ message: value.message, ...(typeof value.path === 'string' ? { path: value.path } : {}) }];
 }

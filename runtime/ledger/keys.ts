@@ -1,4 +1,5 @@
 import type { Address } from '../address.ts';
+import { isJsonObject } from '../json.ts';
 import type { Message } from '../message.ts';
 import type { TurnRow } from '../turns/actor-draft.ts';
 import { decodeMessageText } from '../turns/codec.ts';
@@ -43,7 +44,7 @@ function keysOf(message: Message, body: string): DeliveryKeys {
 
 /** The effect whose result or progress the message is. */
 export function effectOf({ origin, payload }: Message): string | null {
-  if (origin !== 'effect' || payload === null || typeof payload !== 'object' || Array.isArray(payload)) return null;
+  if (origin !== 'effect' || !isJsonObject(payload)) return null;
   const { effectId } = payload;
   return typeof effectId === 'string' ? effectId : null;
 }

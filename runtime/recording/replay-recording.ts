@@ -1,6 +1,6 @@
 import type { Address } from '../address.ts';
 import type { ActorDefinition } from '../define-actor.ts';
-import { type Json, plainJson } from '../json.ts';
+import { type Json, jsonDifferences, plainJson } from '../json.ts';
 import { eventsIn } from '../turns/digest.ts';
 import { decidedIn, type LedgerLine, type ReplayDifference, replayActor } from '../turns/replay.ts';
 import type { DeliveryLine, RecordedActor, Recording } from './recording.ts';
@@ -28,9 +28,9 @@ interface FoundDifference {
   readonly recorded: { readonly outcome: string; readonly error?: string | undefined };
   readonly replayed: { readonly outcome: string; readonly error?: string | undefined };
   /** Changes that the turn makes in the state with this code. */
-  readonly changes: readonly JsonDifference[];
+  readonly changes: readonly Difference[];
   /** The states at the end, when both are known. */
-  readonly final: readonly JsonDifference[];
+  readonly final: readonly Difference[];
   readonly events: { readonly recorded: readonly Json[]; readonly replayed: readonly Json[] };
   readonly messages: { readonly recorded: readonly Json[]; readonly replayed: readonly Json[] };
   /** Requests are recorded as checksums only. */
@@ -136,7 +136,7 @@ async function replayOne(replay: OneReplay) {
   });
   const { handled, compared, difference } = outcome;
   const isWhole = last === null && masked < 0 && outcome.record.revision === line.revision && line.masked !== true;
-  const final = isWhole ? jsonDifferences(line.state, outcome.record.state) : [];
+  const final = isWhole ? differences(line.state, outcome.record.state) : [];
   const late = difference === null ? laterDifference(replay, lines, { ...outcome, decided, final }) : null;
   const first = difference ?? late;
   const found = first === null ? null : { at: first.at, difference: shown(replay, first, final) };
@@ -162,7 +162,7 @@ function laterDifference(
     readonly record: { readonly state: unknown };
     readonly events: readonly { readonly seq: number; readonly name: string; readonly payload: unknown }[];
     readonly decided: ReadonlyMap<string, ReplayDifference['decided']>;
-    readonly final: readonly JsonDifference[];
+    readonly final: readonly Difference[];
   },
 ): ReplayDifference | null {
   let lastEvent = 0;
@@ -203,12 +203,12 @@ const isSameEvent = (
 ): boolean =>
   replayed !== undefined &&
   recorded.name === replayed.name &&
-  jsonDifferences(recorded.payload, replayed.payload).length === 0;
+  differences(recorded.payload, replayed.payload).length === 0;
 
 function shown(
   { actor, sent }: OneReplay,
   difference: ReplayDifference,
-  final: readonly JsonDifference[],
+  final: readonly Difference[],
 ): FoundDifference {
   const { message, at, parts, recorded, replayed, before, after, lastEvent, decided } = difference;
   const line = actor.deliveries.find(({ delivery }) => delivery === difference.seq);
@@ -222,7 +222,7 @@ function shown(
     parts,
     recorded,
     replayed,
-    changes: jsonDifferences(before, after),
+    changes: differences(before, after),
     final,
     events: {
       recorded: events.map(({ name, payload }) => ({ name, payload })),
@@ -238,7 +238,7 @@ function shown(
 }
 
 /** A place at which two values differ. An absent value has no member. */
-interface JsonDifference {
+interface Difference {
   /** Such as `iterations.2.status`; empty for the whole. */
   readonly path: string;
   readonly recorded?: Json;
@@ -248,26 +248,15 @@ interface JsonDifference {
 const MOST_DIFFERENCES = 20;
 
 /** The places at which two JSON values differ, up to 20. */
-function jsonDifferences(recorded: unknown, replayed: unknown): readonly JsonDifference[] {
-  const found: JsonDifference[] = [];
-  compare(found, '', plainJson(recorded), plainJson(replayed));
+function differences(recorded: unknown, replayed: unknown): readonly Difference[] {
+  const found: Difference[] = [];
+  for (const { path, before, after } of jsonDifferences(plainJson(recorded), plainJson(replayed))) {
+    if (found.length === MOST_DIFFERENCES) break;
+    found.push({
+      path: path.join('.'),
+      ...(before === undefined ? {} : { recorded: before }),
+      ...(after === undefined ? {} : { replayed: after }),
+    });
+  }
   return found;
 }
-
-function compare(found: JsonDifference[], path: string, before: Json | undefined, after: Json | undefined): void {
-  if (found.length >= MOST_DIFFERENCES || before === after) return;
-  if (isContainer(before) && isContainer(after) && Array.isArray(before) === Array.isArray(after)) {
-    const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-    const [one, other] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
-    for (const name of names) compare(found, path === '' ? name : `${path}.${name}`, one.get(name), other.get(name));
-    return;
-  }
-  found.push({
-    path,
-    ...(before === undefined ? {} : { recorded: before }),
-    ...(after === undefined ? {} : { replayed: after }),
-  });
-}
-
-const isContainer = (value: Json | undefined): value is Exclude<Json, string | number | boolean | null> =>
-  typeof value === 'object' && value !== null;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Address, Partition } from '../address.ts';
 import type { Collection, Documents } from '../documents.ts';
 import { toSvcError } from '../errors.ts';
-import { jsonField } from '../json.ts';
+import { isJsonObject, jsonField } from '../json.ts';
 import { hashOf } from '../ledger/key-hash.ts';
 import type { KeyRuns } from '../ledger/key-runs.ts';
 import { textOfLines } from '../ledger/lines.ts';
@@ -102,8 +102,4 @@ async function isTo(
 }
 
 const isAddressed = (message: z.output<typeof jsonField>, addresses: ReadonlySet<string>): boolean =>
-  message !== null &&
-  typeof message === 'object' &&
-  !Array.isArray(message) &&
-  typeof message.to === 'string' &&
-  addresses.has(message.to);
+  isJsonObject(message) && typeof message.to === 'string' && addresses.has(message.to);

@@ -1,6 +1,7 @@
 import type { Address, Partition } from '../address.ts';
 import type { ActorDefinition } from '../define-actor.ts';
 import type { SvcError } from '../errors.ts';
+import { isJsonObject } from '../json.ts';
 import { contextOf, type HandledMessage, type Message, type Reply } from '../message.ts';
 import type { ActorRecord } from './record.ts';
 
@@ -28,8 +29,7 @@ export const beginDraft = (activation: Activation): ActorDraft => ({
 export function withoutSettled(record: ActorRecord, message: Message): ActorRecord {
   if (message.origin !== 'effect' || record.effects.length === 0) return record;
   const { payload } = message;
-  if (payload === null || typeof payload !== 'object' || Array.isArray(payload) || !('outcome' in payload))
-    return record;
+  if (!isJsonObject(payload) || !('outcome' in payload)) return record;
   return { ...record, effects: record.effects.filter((id) => id !== payload.effectId) };
 }
 

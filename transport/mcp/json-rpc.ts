@@ -1,5 +1,5 @@
 import { ERRORS, SvcError } from '../../runtime/errors.ts';
-import type { Json } from '../../runtime/json.ts';
+import { isJsonObject, type Json } from '../../runtime/json.ts';
 
 /** JSON-RPC error codes that this server answers with. */
 export const PARSE_ERROR = -32_700;
@@ -12,15 +12,14 @@ export const INTERNAL_ERROR = -32_603;
 
 /** What a message lacks to be one of JSON-RPC, with the member; null for a message. The SDK says only that it is none. */
 export function notRpc(message: Json): string | null {
-  if (message === null || typeof message !== 'object' || Array.isArray(message)) return 'expected an object';
+  if (!isJsonObject(message)) return 'expected an object';
   const { jsonrpc, id, method, params } = message;
   if (jsonrpc !== '2.0') return 'jsonrpc: expected "2.0"';
   if (id !== undefined && typeof id !== 'string' && !Number.isSafeInteger(id))
     return 'id: expected text or a whole number';
   if (method === undefined && message.result === undefined && message.error === undefined) return 'method: required';
   if (method !== undefined && typeof method !== 'string') return 'method: expected text';
-  if (params !== undefined && (params === null || typeof params !== 'object' || Array.isArray(params)))
-    return 'params: expected an object';
+  if (params !== undefined && !isJsonObject(params)) return 'params: expected an object';
   return null;
 }
 

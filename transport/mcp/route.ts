@@ -2,7 +2,7 @@ import type { GetPromptResult, RequestId, Tool } from '@modelcontextprotocol/sdk
 import type { FastifyRequest } from 'fastify';
 import type { ToolGrant } from '../../manifests/tool/scope.ts';
 import { type ErrorCode, SvcError } from '../../runtime/errors.ts';
-import { type Json, jsonField } from '../../runtime/json.ts';
+import { isJsonObject, type Json, jsonField } from '../../runtime/json.ts';
 import { type Caller, callerGrant } from '../../usecases/caller-tools.ts';
 import { parseJsonBytes } from '../json-thread.ts';
 import type { McpParts, RestApp, RestParts } from '../rest/parts.ts';
@@ -210,7 +210,7 @@ async function takenBySdk(parts: McpParts, { headers, message, caller, version, 
  * error and all that its schema says.
  */
 function refusedParams(sdk: McpSdk, message: Json): string | null {
-  if (message === null || typeof message !== 'object' || Array.isArray(message)) return null;
+  if (!isJsonObject(message)) return null;
   const { id, method } = message;
   const schema = sdk.requests.find(({ shape }) => shape.method.value === method);
   const issue = schema?.safeParse(message).error?.issues[0];

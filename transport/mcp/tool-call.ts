@@ -4,7 +4,7 @@ import type { CallToolRequest, CallToolResult, RequestId } from '@modelcontextpr
 import type { ToolOutcome } from '../../manifests/tool/call.ts';
 import { asCallOf } from '../../runtime/calls/calls-of-effect.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
-import type { Json } from '../../runtime/json.ts';
+import { isJsonObject, type Json } from '../../runtime/json.ts';
 import { callingSpan } from '../../runtime/tracing/trace-context.ts';
 import {
   type Caller,
@@ -37,8 +37,7 @@ export function plainCall(sdk: McpSdk, headers: IncomingHttpHeaders, message: Js
   if (!accept.includes('application/json') || !accept.includes('text/event-stream') || !JSON_TYPE.test(type))
     return null;
   if (version !== undefined && (typeof version !== 'string' || !sdk.protocolVersions.includes(version))) return null;
-  if (message === null || typeof message !== 'object' || Array.isArray(message) || message.method !== 'tools/call')
-    return null;
+  if (!isJsonObject(message) || message.method !== 'tools/call') return null;
   const request = sdk.JSONRPCRequestSchema.safeParse(message);
   if (!request.success) return null;
   const call = sdk.CallToolRequestSchema.safeParse(request.data);

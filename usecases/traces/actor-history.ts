@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type Address, tenantOf } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
-import { type Json, plainJson } from '../../runtime/json.ts';
+import { type Json, jsonDifferences, plainJson } from '../../runtime/json.ts';
 import type { LedgerReader } from '../../runtime/ledger/ledger-reader.ts';
 import type { RecordedParts } from '../../runtime/runtime.ts';
 import { type ReplayDifference as RecordedDifference, replayActor } from '../../runtime/turns/replay.ts';
@@ -205,35 +204,12 @@ export function stateChanges(
   after: Json,
 ): { readonly changes: readonly StateChange[]; readonly cut: boolean } {
   const changes: StateChange[] = [];
-  for (const change of differences('', before, after)) {
+  for (const { path, before: old, after: now } of jsonDifferences(before, after)) {
     if (changes.length === MOST_CHANGES) return { changes, cut: true };
-    changes.push(change);
+    const kind = old === undefined ? 'added' : now === undefined ? 'removed' : 'changed';
+    changes.push({ path: path.map(pointerPart).join(''), kind, before: old ?? null, after: now ?? null });
   }
   return { changes, cut: false };
 }
 
-function* differences(path: string, before: Json, after: Json): Generator<StateChange> {
-  if (isDeepStrictEqual(before, after)) return;
-  const [old, now] = [membersOf(before), membersOf(after)];
-  if (old === null || now === null || Array.isArray(before) !== Array.isArray(after)) {
-    yield { path, kind: 'changed', before, after };
-    return;
-  }
-  for (const [name, value] of old) {
-    const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const next = now.get(name);
-    if (next === undefined) yield { path: place, kind: 'removed', before: value, after: null };
-    else yield* differences(place, value, next);
-  }
-  for (const [name, value] of now) {
-    if (old.has(name)) continue;
-    const place = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    yield { path: place, kind: 'added', before: null, after: value };
-  }
-}
-
-/** The members of an object or a list; null for other values. */
-function membersOf(value: Json): ReadonlyMap<string, Json> | null {
-  if (value === null || typeof value !== 'object') return null;
-  return new Map(Object.entries(value));
-}
+const pointerPart = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, plainObject } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject, plainObject } from '../../../runtime/json.ts';
 import { keepHead } from '../bounded-text.ts';
 import { MODEL_RETRY } from '../effects.ts';
 import { endOfIteration } from '../ending.ts';
@@ -171,9 +171,7 @@ function shortened({ content_ref: _ref, ...message }: JsonObject): JsonObject {
     return { ...message, content: '[left out: an earlier result, ask again if it is needed]' };
   if (!Array.isArray(message.tool_calls)) return message;
   const tool_calls = message.tool_calls.map((call) =>
-    call !== null && typeof call === 'object' && !Array.isArray(call)
-      ? { ...call, arguments: { left_out: 'arguments of an earlier call' } }
-      : call,
+    isJsonObject(call) ? { ...call, arguments: { left_out: 'arguments of an earlier call' } } : call,
   );
   return { ...message, tool_calls };
 }

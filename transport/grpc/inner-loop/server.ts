@@ -9,7 +9,7 @@ import {
   type ToolCall,
 } from '../../../proto/gen/svc/v1/inner_loop.ts';
 import { invalidField, SvcError } from '../../../runtime/errors.ts';
-import type { Json, JsonObject } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../runtime/json.ts';
 import { bearerToken, type ExecutionTokens } from '../../../security/api.ts';
 import {
   answerGateway,
@@ -198,7 +198,7 @@ function wireMessage(message: JsonObject): Message {
 }
 
 function wireCall(call: Json): ToolCall {
-  if (typeof call !== 'object' || call === null || Array.isArray(call)) return { id: '', name: '', arguments: '' };
+  if (!isJsonObject(call)) return { id: '', name: '', arguments: '' };
   return { id: textOf(call.id), name: textOf(call.name), arguments: textOf(call.arguments) };
 }
 
