@@ -106,14 +106,7 @@ export class BackgroundFigures {
     let left = MOST_COUNTED;
     for (const tenant of await this.#parts.tenants()) {
       for (let next: string | undefined, more = true; more && left > 0; more = next !== undefined) {
-        const page = await this.#parts.runs.list(
-          tenant,
-          { status: UNFINISHED_STATUSES },
-          {
-            limit: PAGE,
-            ...(next === undefined ? {} : { next }),
-          },
-        );
+        const page = await this.#parts.runs.list(tenant, { status: UNFINISHED_STATUSES }, { limit: PAGE, next });
         for (const { kind, wait_reason } of page.runs) {
           const key = `${kind} ${wait_reason}`;
           const known = counts.get(key) ?? { kind, wait_reason: wait_reason ?? 'turn', count: 0 };

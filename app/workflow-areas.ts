@@ -160,7 +160,7 @@ export function waitsOf(
 function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStarts {
   return {
     async start(request, call) {
-      const { identity, context, mounts, workflow_execution_id: parent, depth } = request;
+      const { identity, context, mounts, depth } = request;
       const agent = await agents.get(identity, request.agent);
       const start: StartExecution = {
         executionId: request.execution_id,
@@ -169,10 +169,10 @@ function agentStarts(agents: AgentCatalog, executions: ExecutionApi): AgentStart
         input: request.input,
         identity: actingFor(identity, agent),
         notify: request.notify,
-        ...(context === undefined ? {} : { context }),
-        ...(mounts === undefined ? {} : { mounts: mounts.map(mountOf) }),
-        ...(parent === undefined ? {} : { workflowExecutionId: parent }),
-        ...(depth === undefined ? {} : { depth }),
+        context,
+        mounts: mounts?.map(mountOf),
+        workflowExecutionId: request.workflow_execution_id,
+        depth,
       };
       await startOnce(executions, start, call, async () => requireStartable(agent));
       return { agent_id: agent.agent_id };
@@ -214,15 +214,7 @@ function workflowStarts(catalog: WorkflowCatalog, workflows: WorkflowApi): Workf
       if (problem !== null) throw new SvcError('failed_precondition', problem.message);
       const { workflow_id, name } = await startWorkflow(
         { catalog, workflows },
-        {
-          workflow,
-          ancestors,
-          input,
-          ...(version === undefined ? {} : { version }),
-          ...(intent === undefined ? {} : { intent }),
-          ...(blackboard === undefined ? {} : { blackboard }),
-          ...(notify === undefined ? {} : { notify }),
-        },
+        { workflow, ancestors, input, version, intent, blackboard, notify },
         { identity, executionId: request.execution_id, ...call },
       );
       return { workflow_id, name };

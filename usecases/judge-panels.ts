@@ -83,16 +83,8 @@ async function withdrawn(client: PanelClient, address: Address, error: SvcError,
   if (error.row.kind === 'terminal') return error;
   const { trace } = waiting.options;
   try {
-    const reason = 'the caller stopped waiting';
-    await client.tell(
-      address,
-      'Cancel',
-      { reason },
-      {
-        identity: waiting.request.identity,
-        ...(trace === undefined ? {} : { trace }),
-      },
-    );
+    const { identity } = waiting.request;
+    await client.tell(address, 'Cancel', { reason: 'the caller stopped waiting' }, { identity, trace });
     return error;
   } catch (cause) {
     const text = `${error.message}; the judge panel could not be cancelled and ends when its judges time out`;

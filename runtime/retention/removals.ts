@@ -154,11 +154,7 @@ export class Removals {
    * that fail, do not delay later ones. Throws `unavailable`.
    */
   async step(after?: Position): Promise<RemovalStep> {
-    const begun = await this.#removals.find({
-      ...OLDEST_FIRST,
-      limit: PAGE,
-      ...(after === undefined ? {} : { after }),
-    });
+    const begun = await this.#removals.find({ ...OLDEST_FIRST, limit: PAGE, after });
     const failures: SvcError[] = [];
     let finished = 0;
     for (let at = 0; at < begun.length; at += STEP) {
@@ -175,11 +171,7 @@ export class Removals {
     }
     const [failure] = failures;
     const last = begun.length < PAGE ? undefined : begun.at(-1);
-    return {
-      finished,
-      ...(last === undefined ? {} : { next: positionOf(OLDEST_FIRST, last) }),
-      ...(failure === undefined ? {} : { failure }),
-    };
+    return { finished, next: last && positionOf(OLDEST_FIRST, last), failure };
   }
 
   #removal(address: Address, parts: Pick<Removal, 'by' | 'since' | 'view_id'>): Removal {

@@ -1,7 +1,7 @@
 import type { Metadata } from '@grpc/grpc-js';
 import { ExecuteAgentRequest, type SecurityPolicy } from '../../proto/gen/svc/runtime/v1/runtime.ts';
 import { invalidField } from '../../runtime/errors.ts';
-import type { JsonObject } from '../../runtime/json.ts';
+import { isJsonObject, type JsonObject } from '../../runtime/json.ts';
 import { UUID } from '../../runtime/random.ts';
 import { type StartCall, startExecution } from '../../usecases/starts/start-execution.ts';
 import { IdempotencyKey } from '../../usecases/starts/start-keys.ts';
@@ -18,12 +18,8 @@ export const executeAgent = (parts: GrpcParts): StreamInBytes =>
   streamExecution(parts, async (call, signal) => {
     const caller = callerOf(call.metadata);
     const asked = await startCallOf(decoded(ExecuteAgentRequest, call.request), parts.limits);
-    const key = idempotencyKeyOf(call.metadata);
-    const { execution_id, waiting_for } = await startExecution(parts, asked, {
-      ...caller,
-      signal,
-      ...(key === undefined ? {} : { idempotencyKey: key }),
-    });
+    const idempotencyKey = idempotencyKeyOf(call.metadata);
+    const { execution_id, waiting_for } = await startExecution(parts, asked, { ...caller, signal, idempotencyKey });
     hasBegun(call.metadata);
     const started = { tenant: caller.identity.tenant, executionId: execution_id, executions: parts.executions };
     return waiting_for === undefined ? started : { ...started, waitingFor: waiting_for.reason };
@@ -41,13 +37,12 @@ const MAX_AGENT_ID_CHARS = 256;
 /** The start that the message requests. Throws `invalid_argument` naming the field. */
 async function startCallOf(request: ExecuteAgentRequest, limits: GrpcLimits): Promise<StartCall> {
   const { agent_id, input, context_json, security_policy, workflow_execution_id } = request;
-  const context = await contextOf(context_json, limits);
   return {
+    context: await contextOf(context_json, limits),
     agent: agentOf(agent_id),
     input,
-    ...(context === undefined ? {} : { context }),
-    ...(security_policy === undefined ? {} : { securityPolicy: policyOf(security_policy) }),
-    ...(workflow_execution_id === undefined ? {} : { workflowExecutionId: workflowOf(workflow_execution_id) }),
+    securityPolicy: security_policy && policyOf(security_policy),
+    workflowExecutionId: workflow_execution_id === undefined ? undefined : workflowOf(workflow_execution_id),
   };
 }
 
@@ -72,8 +67,7 @@ export async function contextOf(
   if (text === '') return undefined;
   if (Buffer.byteLength(text) > contextBytes) throw invalidField(field, `expected at most ${contextBytes} bytes`);
   const value = await parseJsonBytes(Buffer.from(text), { field, what: `${field}:`, maxDepth: contextDepth });
-  if (value === null || typeof value !== 'object' || Array.isArray(value))
-    throw invalidField(field, 'expected a JSON object');
+  if (!isJsonObject(value)) throw invalidField(field, 'expected a JSON object');
   return value;
 }
 

@@ -247,7 +247,7 @@ function queryOf({ error_signature, error_type, limit, min_success_score }: Quer
   return {
     errorSignature: error_signature,
     ...(error_type === undefined || error_type === '' ? {} : { errorType: error_type }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(min_success_score === undefined ? {} : { minSuccessScore: min_success_score }),
+    limit,
+    minSuccessScore: min_success_score,
   };
 }

@@ -32,8 +32,8 @@ const IDLE_LOOK_MS = 50;
 export function createRestServer(parts: RestServerParts): RestApp {
   const limits: RestLimits = { ...REST_LIMITS, ...parts.limits };
   const streams = new OpenStreams(limits.streams);
-  const admit = parts.admission === undefined ? {} : { admit: admitStarts(parts.admission) };
-  const app = openApp({ ...parts, ...admit, limits, streams, readOnly: parts.recording !== undefined });
+  const admit = parts.admission && admitStarts(parts.admission);
+  const app = openApp({ ...parts, admit, limits, streams, readOnly: parts.recording !== undefined });
   if (parts.meter !== undefined) meterCalls(app, parts.meter, streams);
   refuseUnknownQuery(app);
   app.register(fastifySSE);
@@ -101,10 +101,9 @@ export function openApp(parts: AppParts): RestApp {
   const origins: ReadonlySet<string> = new Set(parts.origins);
   allowOrigins(app, origins);
   if (parts.readOnly === true) refuseChanges(app);
-  const admit = parts.admit === undefined ? {} : { admit: parts.admit };
   refuseWrongHttp(app);
   cutUnread(app, limits.unreadTimeoutMs);
-  addRequestContext(app, parts.authenticator, { paths, origins, ...admit });
+  addRequestContext(app, parts.authenticator, { paths, origins, admit: parts.admit });
   parseJsonBodies(app, limits.jsonDepth);
   cutPipelines(app.server, waiting, limits.pipelinedRequests);
   if (parts.tls !== undefined) speakTls(app.server, parts.tls);

@@ -20,7 +20,7 @@ import {
 } from './schemas/catalog.ts';
 import { RunStarted } from './schemas/executions.ts';
 import { AgentIdParams, CallerHeaders, VersionQuery } from './schemas/fields.ts';
-import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
+import { logFields, logPage } from './schemas/paging.ts';
 
 const MOST_LOGS = 200;
 
@@ -193,14 +193,9 @@ export const AGENT_OPERATIONS = [
     },
     commands: ['agent run'],
     async handle(ports, { identity, trace, headers, params, body: { intent, input, version, labels } }) {
-      const key = headers['idempotency-key'];
-      const call = {
-        agent: await agentNamed(ports.agents, identity, params.id),
-        ...taskInput(intent, input),
-        ...(version === undefined ? {} : { version }),
-        ...(labels === undefined ? {} : { labels }),
-      };
-      const caller = { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) };
+      const agent = await agentNamed(ports.agents, identity, params.id);
+      const call = { agent, ...taskInput(intent, input), version, labels };
+      const caller = { identity, trace, idempotencyKey: headers['idempotency-key'] };
       const { execution_id } = await startExecution(ports, call, caller);
       return { execution_id, status: 'started' as const };
     },
@@ -217,11 +212,10 @@ export const AGENT_OPERATIONS = [
     commands: ['agent logs'],
     async handle({ agents }, { identity, params, query }) {
       const agentId = await agentNamed(agents, identity, params.id);
-      const of = `agent ${agentId}`;
-      const page = logPageAsked(query, MOST_LOGS, of);
-      const { events, total } = await agents.logs(identity, agentId, page);
-      const answer = logPageAnswer(page, { count: events.length, total, of });
-      return { agent_id: agentId, events: events.map((event) => ({ ...event })), ...answer };
+      const log = await logPage(query, { most: MOST_LOGS, of: `agent ${agentId}` }, (page) =>
+        agents.logs(identity, agentId, page),
+      );
+      return { agent_id: agentId, ...log, events: log.events.map((event) => ({ ...event })) };
     },
   }),
 ];

@@ -15,7 +15,7 @@ import {
   StartBody,
 } from './schemas/executions.ts';
 import { AgentId, CallerHeaders, ExecutionIdParams, pageAsked, pageFields } from './schemas/fields.ts';
-import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
+import { logFields, logPage } from './schemas/paging.ts';
 
 const MOST_LISTED = 1_000;
 
@@ -48,17 +48,10 @@ export const EXECUTION_OPERATIONS = [
     commands: ['task execute'],
     grpc: 'ExecuteAgent',
     async handle(ports, { identity, trace, headers, body }) {
-      const key = headers['idempotency-key'];
-      const { agent_id, input, version, context, labels, workflow_execution_id } = body;
-      const call = {
-        agent: await agentNamed(ports.agents, identity, agent_id),
-        input,
-        ...(version === undefined ? {} : { version }),
-        ...(context === undefined ? {} : { context }),
-        workflowExecutionId: workflow_execution_id?.toLowerCase(),
-        ...(labels === undefined ? {} : { labels }),
-      };
-      return startExecution(ports, call, { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) });
+      const { agent_id, workflow_execution_id, ...rest } = body;
+      const agent = await agentNamed(ports.agents, identity, agent_id);
+      const call = { ...rest, agent, workflowExecutionId: workflow_execution_id?.toLowerCase() };
+      return startExecution(ports, call, { identity, trace, idempotencyKey: headers['idempotency-key'] });
     },
   }),
   operation({
@@ -135,11 +128,10 @@ export const EXECUTION_OPERATIONS = [
     commands: ['task logs'],
     async handle({ executions }, { identity, params, query }) {
       const executionId = params.id.toLowerCase();
-      const of = `execution ${executionId}`;
-      const page = logPageAsked(query, MOST_EVENTS, of);
-      const { status, events, total } = await executions.logs(identity, executionId, page);
-      const answer = logPageAnswer(page, { count: events.length, total, of });
-      return { execution_id: executionId, status, events: events.map((event) => ({ ...event })), ...answer };
+      const log = await logPage(query, { most: MOST_EVENTS, of: `execution ${executionId}` }, (page) =>
+        executions.logs(identity, executionId, page),
+      );
+      return { execution_id: executionId, ...log, events: log.events.map((event) => ({ ...event })) };
     },
   }),
   operation({

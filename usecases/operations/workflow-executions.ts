@@ -8,7 +8,7 @@ import { WORKFLOW_STATUSES } from '../workflow-status.ts';
 import { operation } from './operation.ts';
 import { CancelAnswer, RemoveAnswer } from './schemas/executions.ts';
 import { pageAsked } from './schemas/fields.ts';
-import { logFields, logPageAnswer, logPageAsked } from './schemas/paging.ts';
+import { logFields, logPage } from './schemas/paging.ts';
 import {
   SignalAnswer,
   SignalBody,
@@ -65,12 +65,7 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
       const offset = query.offset === 0 ? skip : query.offset;
       const page = pageAsked({ limit, skip: offset, page_token }, MOST_LISTED);
       const workflowId = workflow_id === undefined ? undefined : await idOf(catalog, identity, workflow_id);
-      const { items, total, ...next } = await workflows.list(identity, {
-        ...page,
-        ...(workflowId === undefined ? {} : { workflowId }),
-        ...(status === undefined ? {} : { status }),
-        outcome,
-      });
+      const { items, total, ...next } = await workflows.list(identity, { ...page, workflowId, status, outcome });
       return { executions: items, total, limit: page.limit, offset, ...next };
     },
   }),
@@ -116,10 +111,10 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     commands: ['workflow logs'],
     async handle({ workflows: { workflows } }, { identity, params, query }) {
       const executionId = params.id.toLowerCase();
-      const of = `workflow execution ${executionId}`;
-      const page = logPageAsked(query, MOST_LOGS, of);
-      const { status, events, total } = await workflows.logs(identity, executionId, page);
-      return { execution_id: executionId, status, events, ...logPageAnswer(page, { count: events.length, total, of }) };
+      const log = await logPage(query, { most: MOST_LOGS, of: `workflow execution ${executionId}` }, (page) =>
+        workflows.logs(identity, executionId, page),
+      );
+      return { execution_id: executionId, ...log };
     },
   }),
   operation({

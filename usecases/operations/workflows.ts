@@ -158,16 +158,8 @@ export const WORKFLOW_OPERATIONS = [
     tool: 'svc.workflow.run',
     commands: ['workflow run'],
     async handle(ports, { identity, trace, headers, params, body: { intent, input, blackboard, labels, version } }) {
-      const key = headers['idempotency-key'];
-      const call = {
-        workflow: params.name,
-        input,
-        ...(intent === undefined ? {} : { intent }),
-        ...(blackboard === undefined ? {} : { blackboard }),
-        ...(labels === undefined ? {} : { labels }),
-        ...(version === undefined ? {} : { version }),
-      };
-      const caller = { identity, trace, ...(key === undefined ? {} : { idempotencyKey: key }) };
+      const call = { workflow: params.name, input, intent, blackboard, labels, version };
+      const caller = { identity, trace, idempotencyKey: headers['idempotency-key'] };
       const { execution_id } = await startWorkflow({ ...ports, ...ports.workflows }, call, caller);
       return { execution_id, status: 'started' as const };
     },

@@ -162,11 +162,7 @@ class Source {
   /** Returns the next document without taking it; null at the end. */
   async peek(chunk: number): Promise<RunDocument | null> {
     if (this.#read.length === 0 && !this.#isAtEnd) {
-      const found = await this.#find({
-        sort: NEWEST_FIRST,
-        limit: chunk,
-        ...(this.#after === undefined ? {} : { after: this.#after }),
-      });
+      const found = await this.#find({ sort: NEWEST_FIRST, limit: chunk, after: this.#after });
       const last = found.at(-1)?.document;
       if (last !== undefined) this.#after = [last.started_at, last.id];
       this.#isAtEnd = found.length < chunk;

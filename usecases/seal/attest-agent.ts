@@ -43,13 +43,12 @@ export async function attestAgent(parts: SealParts, request: AttestRequest, call
     throw new SvcError('forbidden', 'execution_id: expected the execution that the token was given to');
   }
   const sessionId = randomUUID();
-  const options = { trace: call.trace, ...(call.signal === undefined ? {} : { signal: call.signal }) };
-  const asked = { ...options, ...(identity === undefined ? {} : { identity }) };
+  const options = { trace: call.trace, signal: call.signal };
   const { subject, grant_request, expires_at } = await attested(
     parts.attestation.attest(
       tenant,
       { executionId: execution_id, agentId: agent_id, containerId: container_id, sessionId },
-      asked,
+      { ...options, identity },
     ),
   );
   const grant = await granted(parts.granter.grant(tenant, grant_request));

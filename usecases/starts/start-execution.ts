@@ -134,7 +134,7 @@ export async function startExecution(
     if ((idempotencyKey ?? executionId) !== undefined)
       return startOnce(parts.executions, start, { trace, signal }, admit);
     await admit();
-    return parts.executions.start(start, { ...callOptions({ trace, signal }), isFirst: true });
+    return parts.executions.start(start, { trace, signal, isFirst: true });
   });
 }
 
@@ -156,8 +156,6 @@ async function checkWorkflowRun(
 
 type Waiting = { readonly trace: string; readonly signal: AbortSignal | undefined };
 
-const callOptions = ({ trace, signal }: Waiting) => ({ trace, ...(signal === undefined ? {} : { signal }) });
-
 /**
  * Starts the execution, or finds it when an earlier or simultaneous call with the same execution id started it. Calls
  * `admit` before a new start; `admit` may throw to refuse it. Throws `conflict` when the id belongs to another agent.
@@ -173,7 +171,7 @@ export async function startOnce(
   await admit?.();
   try {
     // The message id is the execution id, so the mailbox also drops a repeat.
-    return await executions.start(start, { ...callOptions(waiting), messageId: start.executionId });
+    return await executions.start(start, { ...waiting, messageId: start.executionId });
   } catch (error) {
     if (error instanceof SvcError && error.code === 'conflict' && (await startedBefore(executions, start)))
       return started;

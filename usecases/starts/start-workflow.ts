@@ -93,8 +93,8 @@ export async function startWorkflow(
     fork: await fork?.workFor(id),
   };
   const options = {
-    ...(trace === undefined ? {} : { trace }),
-    ...(signal === undefined ? {} : { signal }),
+    trace,
+    signal,
     // The message id is the execution id, so the mailbox also drops a repeat.
     ...(executionId === undefined ? { isFirst: true } : { messageId: executionId }),
   };

@@ -126,15 +126,14 @@ export async function forwardedStart(
   const executionId = uuidOf(request.execution_id, 'execution_id');
   if (agent_id === '' || agent_id.length > MAX_AGENT_ID_CHARS)
     throw invalidField('agent_id', 'expected the id of an agent');
-  const context = await contextOf(request.context_json, limits);
   return {
+    context: await contextOf(request.context_json, limits),
     executionId,
     agentId: agent_id,
     manifest: await manifestOf(request.manifest_yaml),
     input,
     identity,
     here: true,
-    ...(context === undefined ? {} : { context }),
   };
 }
 

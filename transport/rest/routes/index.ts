@@ -105,23 +105,16 @@ function serve(app: RestApp, parts: RestParts, operation: Operation): void {
   app.route({
     method,
     url: path,
-    config: {
-      access,
-      problems: style,
-      ...(scope === undefined ? {} : { scope }),
-      ...(texts === undefined ? {} : { texts }),
-      forKeepers,
-      starts,
-    },
+    config: { access, problems: style, scope, texts, forKeepers, starts },
     schema: {
       operationId: name,
       tags: [tag],
       summary,
-      ...(description === undefined ? {} : { description }),
+      description,
       headers,
-      ...(params === undefined ? {} : { params }),
-      ...(query === undefined ? {} : { querystring: query }),
-      ...(body === undefined ? {} : { body }),
+      params,
+      querystring: query,
+      body,
       response: {
         200: answer,
         ...problemSchemas({ style, hasBody: method !== 'GET', also: also ?? [] }),

@@ -167,5 +167,5 @@ function deployment(asked: unknown, query: z.output<typeof DeployQuery>) {
   const body = manifestBody(DeployBody, asked);
   const scope = body.scope ?? query.scope;
   const force = body.force || isSet(query.force);
-  return { manifest_yaml: body.manifest_yaml, force, ...(scope === undefined ? {} : { scope }) };
+  return { manifest_yaml: body.manifest_yaml, force, scope };
 }

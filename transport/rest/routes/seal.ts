@@ -122,7 +122,7 @@ function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
   app.get('/v1/seal/sessions', { config: { access: 'read' }, schema }, async (request) => {
     const { execution_id, ...page } = request.query;
     const { items, ...next } = await sessions.list(callerOf(request), {
-      ...(execution_id === undefined ? {} : { executionId: execution_id.toLowerCase() }),
+      executionId: execution_id?.toLowerCase(),
       ...pageAsked(page, MOST_SESSIONS),
     });
     return { sessions: items, count: items.length, ...next };

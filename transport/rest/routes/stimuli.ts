@@ -52,18 +52,10 @@ function ingestStimulusRoute(app: RestApp, stimuli: StimulusApi): void {
     errorHandler: answerStimulusError,
   };
   app.post('/v1/stimuli', options, async (request) => {
-    const { source, content, idempotency_key: key } = request.body;
+    const { source, content, idempotency_key: idempotencyKey } = request.body;
     const { trace } = request;
-    return stimuli.ingest(
-      {
-        source,
-        content,
-        headers: {},
-        identity: callerOf(request),
-        ...(key === undefined ? {} : { idempotencyKey: key }),
-      },
-      { trace, onBegun: () => hasBegun(request) },
-    );
+    const stimulus = { source, content, headers: {}, identity: callerOf(request), idempotencyKey };
+    return stimuli.ingest(stimulus, { trace, onBegun: () => hasBegun(request) });
   });
 }
 
@@ -171,17 +163,15 @@ function bytesOf(body: unknown, { delivery }: Claim): Buffer {
 }
 
 function contentOf(source: string, { delivery, headers }: Claim, body: Buffer): StimulusContent {
-  const key = delivery.key(body);
-  const { repeats } = delivery;
   return {
     source,
     headers,
+    idempotencyKey: delivery.key(body),
+    repeats: delivery.repeats,
     // The content of a stimulus is text; other bytes are sent as base64.
     ...(isUtf8(body)
       ? { content: body.toString('utf8') }
       : { content: body.toString('base64'), contentEncoding: 'base64' }),
-    ...(key === undefined ? {} : { idempotencyKey: key }),
-    ...(repeats === undefined ? {} : { repeats }),
   };
 }
 

@@ -43,8 +43,8 @@ export const ListQuery = z.object({
 
 /** The filter of a list of agents or workflows, from its query. */
 export const listFilter = ({ scope, status, ...page }: z.output<typeof ListQuery>) => ({
-  ...(scope === undefined ? {} : { scope }),
-  ...(status === undefined ? {} : { status }),
+  scope,
+  status,
   ...pageAsked(page, MOST_LISTED),
 });
 
@@ -153,7 +153,7 @@ export function searchOf(query: z.output<typeof SearchQuery>): SearchRequest {
     limit: Math.min(query.limit, MOST),
     minScore: query.min_score,
     labels: Object.fromEntries(pairs),
-    ...(query.status === undefined ? {} : { status: query.status }),
+    status: query.status,
     includePlatformTemplates: query.include_platform_templates === 'true',
   };
 }

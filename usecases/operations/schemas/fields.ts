@@ -81,7 +81,7 @@ export const nextPageField = {
 export const pageAsked = (
   { limit, skip, page_token: pageToken }: { limit: number; skip: number; page_token?: string | undefined },
   most: number,
-) => ({ limit: Math.min(limit, most), skip, ...(pageToken === undefined ? {} : { pageToken }) });
+) => ({ limit: Math.min(limit, most), skip, pageToken });
 
 /** Any JSON value, of a body that was parsed and measured before. */
 export const anyJson = z.unknown().pipe(z.custom<Json>((value) => value !== undefined));

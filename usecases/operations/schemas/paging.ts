@@ -53,20 +53,19 @@ interface LogAsked {
   readonly page_token?: string | undefined;
 }
 
-/** The page of a log. `of` names the log, whose tokens no other log takes. */
-export function logPageAsked(query: LogAsked, most: number, of: string): { limit: number; offset: number } {
+/** Reads a page of a log; the answer has the token of the next one. `of` names the log, whose tokens no other log takes. */
+export async function logPage<Log extends { readonly events: readonly unknown[]; readonly total: number }>(
+  query: LogAsked,
+  { most, of }: { readonly most: number; readonly of: string },
+  read: (page: { readonly limit: number; readonly offset: number }) => Promise<Log>,
+) {
   const limit = Math.min(query.limit, most);
   const skip = query.offset === 0 ? query.skip : query.offset;
   const [offset = skip] = readToken(of, { skip, pageToken: query.page_token }) ?? [];
-  if (typeof offset === 'number') return { limit, offset };
-  throw new SvcError('invalid_argument', 'page_token: expected the next_page_token of an answer to the same log');
-}
-
-/** The answer about a page of a log: the page, and the token of the next one. */
-export function logPageAnswer(
-  { limit, offset }: { readonly limit: number; readonly offset: number },
-  { count, total, of }: { readonly count: number; readonly total: number; readonly of: string },
-) {
-  const next = count > 0 && offset + count < total ? { next_page_token: tokenOf(of, [offset + count]) } : {};
-  return { total, limit, offset, ...next };
+  if (typeof offset !== 'number')
+    throw new SvcError('invalid_argument', 'page_token: expected the next_page_token of an answer to the same log');
+  const found = await read({ limit, offset });
+  const end = offset + found.events.length;
+  const isMore = end > offset && end < found.total;
+  return { ...found, limit, offset, ...(isMore ? { next_page_token: tokenOf(of, [end]) } : {}) };
 }
