@@ -2,6 +2,7 @@ import type { ActorStore } from '../runtime/actor-store.ts';
 import type { Partition } from '../runtime/address.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { toSvcError } from '../runtime/errors.ts';
+import { repeat } from '../runtime/kit/waits.ts';
 import { meteredDocuments, timed } from '../runtime/meter.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -43,13 +44,12 @@ interface FiguresParts {
 export class BackgroundFigures {
   readonly #parts: FiguresParts;
   #last: LookedUp = { mailbox: { messages: 0, oldestSeconds: 0 }, unfinished: null };
-  #cancel: () => void = () => {};
-  #closed = false;
+  readonly #end: () => Promise<void>;
   #failed = false;
 
   constructor(parts: FiguresParts) {
     this.#parts = parts;
-    this.#arm();
+    this.#end = repeat(parts.clock, LOOK_EVERY_MS, () => this.#lookAgain());
   }
 
   get metrics(): NodeMetrics {
@@ -61,27 +61,18 @@ export class BackgroundFigures {
   }
 
   close(): void {
-    this.#closed = true;
-    this.#cancel();
+    void this.#end();
   }
 
-  #arm(): void {
-    if (this.#closed) return;
-    this.#cancel = this.#parts.clock.after(LOOK_EVERY_MS, () => {
-      this.#look()
-        .then(() => {
-          this.#failed = false;
-        })
-        .catch((thrown: unknown) => {
-          if (!this.#failed)
-            this.#parts.warn(
-              'the figures for /metrics could not be read from the store; they are tried again',
-              toSvcError(thrown),
-            );
-          this.#failed = true;
-        })
-        .finally(() => this.#arm());
-    });
+  async #lookAgain(): Promise<void> {
+    try {
+      await this.#look();
+      this.#failed = false;
+    } catch (thrown) {
+      const text = 'the figures for /metrics could not be read from the store; they are tried again';
+      if (!this.#failed) this.#parts.warn(text, toSvcError(thrown));
+      this.#failed = true;
+    }
   }
 
   async #look(): Promise<void> {

@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import type { Clock } from '../runtime/clock.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { systemCode } from '../runtime/kit/system-code.ts';
+import { repeat } from '../runtime/kit/waits.ts';
 import type { Certificate, Pem } from './api.ts';
 
 /** Paths of the PEM files of a certificate, and the settings that name them. */
@@ -42,7 +43,7 @@ export class CertificateFiles implements Certificate {
   #pem: Pem;
   /** Digest of the files at the last poll, usable or not. */
   #seen: string;
-  #cancel: () => void = () => {};
+  readonly #end: () => Promise<void>;
   #closed = false;
 
   /** Throws `invalid_config` naming the setting whose file cannot be read or used. */
@@ -58,7 +59,9 @@ export class CertificateFiles implements Certificate {
     this.#pem = pem;
     this.#seen = digestOf(pem);
     this.#warnOfExpiry();
-    this.#arm();
+    const unchecked = (thrown: unknown): void =>
+      parts.log.warn({ text: String(thrown) }, 'the certificate files could not be checked');
+    this.#end = repeat(parts.clock, POLL_MS, () => this.#look().catch(unchecked));
   }
 
   get current(): Pem {
@@ -72,19 +75,8 @@ export class CertificateFiles implements Certificate {
 
   close(): void {
     this.#closed = true;
-    this.#cancel();
+    void this.#end();
     this.#listeners.clear();
-  }
-
-  #arm(): void {
-    this.#cancel = this.#parts.clock.after(POLL_MS, () => {
-      const looked = (thrown?: unknown): void => {
-        if (thrown !== undefined)
-          this.#parts.log.warn({ text: String(thrown) }, 'the certificate files could not be checked');
-        if (!this.#closed) this.#arm();
-      };
-      this.#look().then(() => looked(), looked);
-    });
   }
 
   async #look(): Promise<void> {

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { type SvcError, toSvcError } from '../../runtime/errors.ts';
+import { backoffMs } from '../../runtime/kit/waits.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
 import type { NodeTokens } from '../../security/api.ts';
 import { memoryLimitBytes } from './attestation.ts';
@@ -159,7 +160,7 @@ class RegistrationLoop {
     }
     this.#problem = error.message;
     if (step.again === 'at once') return 0;
-    return step.again === 'slowly' ? refusedPauseMs : backoffMs(failures, systemRandom);
+    return step.again === 'slowly' ? refusedPauseMs : pauseMs(failures, systemRandom);
   }
 
   /** Fetches the configuration. A failure is retried with the next heartbeat and does not stop heartbeats. */
@@ -195,8 +196,8 @@ const BACKOFF_BASE_MS = 250;
 const BACKOFF_CAP_MS = 10_000;
 
 /** Backoff with full jitter: between 0 and a bound that doubles with each failure, up to 10 s. `failures` starts at 1. */
-export function backoffMs(failures: number, random: Random): number {
-  return random.fraction() * Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** Math.min(failures, 20));
+export function pauseMs(failures: number, random: Random): number {
+  return random.fraction() * backoffMs(failures, BACKOFF_BASE_MS, BACKOFF_CAP_MS);
 }
 
 /** A wait that can be ended early. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { absolutePath } from '../../manifests/workflow/fields.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Secrets } from '../../security/api.ts';
-import { EnvironmentName, STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
+import { EnvironmentName, RunMs, STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
 import { ImageReference, MountPath } from '../containers/input.ts';
 import { Segment } from '../programs/input.ts';
 
@@ -51,11 +51,7 @@ export const AgentContainerInput = z.object({
   stream: z.boolean().default(false),
   limits: z.object({
     /** Longest run, counted from the start of the container. */
-    timeout_ms: z
-      .number()
-      .int()
-      .min(1)
-      .max(24 * 3_600_000),
+    timeout_ms: RunMs,
     memory_bytes: z
       .number()
       .int()

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KnownVolume } from '../../manifests/metadata.ts';
 import { absolutePath } from '../../manifests/workflow/fields.ts';
 import type { ErrorCode } from '../../runtime/errors.ts';
-import { STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
+import { RunMs, STRING_LIMIT_BYTES, systemString } from '../../usecases/ports/commands.ts';
 import { StepFiles } from '../volumes/step-files.ts';
 
 /** All arguments and variables together, below the 2 MiB that Linux allows with the usual stack limit. */
@@ -51,11 +51,7 @@ export const ContainerInput = z
     cpu_millicores: z.number().int().min(1).optional(),
     memory_bytes: z.number().int().min(1).optional(),
     /** Counts from the start of the container, by the engine's clock if another node started it. */
-    timeout_ms: z
-      .number()
-      .int()
-      .min(1)
-      .max(24 * 3_600_000),
+    timeout_ms: RunMs,
     /** No network, a read-only root, an unprivileged user, whatever the node's settings are. */
     sealed: z.boolean().optional(),
     /** Path in the secret store of `{"username", "password"}` or `user:password`. */

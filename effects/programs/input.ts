@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ProgramRules } from '../../manifests/tool/contract.ts';
-import { EnvironmentName, systemString } from '../../usecases/ports/commands.ts';
+import { EnvironmentName, RunMs, systemString } from '../../usecases/ports/commands.ts';
 import { Mounts } from './mounts.ts';
 
 const MiB = 1024 * 1024;
@@ -10,11 +10,7 @@ export const Segment = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/, '
 
 export const ProgramLimits = z.object({
   /** Longest run; after it the process group gets TERM, then KILL after a grace period. */
-  timeout_ms: z
-    .number()
-    .int()
-    .min(1)
-    .max(24 * 3_600_000),
+  timeout_ms: RunMs,
   /** Memory of all its processes (anonymous and shared), sampled. */
   memory_bytes: z.number().int().min(MiB).nullish(),
   /** Processor time of each process as a share of the longest run: 500 is half a core. */

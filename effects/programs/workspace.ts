@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemCode } from '../../runtime/kit/system-code.ts';
+import { repeat } from '../../runtime/kit/waits.ts';
 import { openDirectory, removeTree } from '../volumes/tree.ts';
 import { Segment } from './input.ts';
 
@@ -66,21 +67,9 @@ const EVERY_MS = 60_000;
 
 /** Periodically removes the workspaces of ended executions, also after crashes. Returns the function that stops it. */
 export function startWorkspaceSweep(options: WorkspaceSweepOptions): () => void {
-  let cancel = (): void => {};
-  let stopped = false;
-  const arm = (): void => {
-    if (stopped) return;
-    cancel = options.clock.after(EVERY_MS, () => {
-      sweepWorkspaces(options)
-        .catch((error: unknown) => options.warn('sweeping workspaces failed', error))
-        .finally(arm);
-    });
-  };
-  arm();
-  return () => {
-    stopped = true;
-    cancel();
-  };
+  const failed = (error: unknown): void => options.warn('sweeping workspaces failed', error);
+  const end = repeat(options.clock, EVERY_MS, () => sweepWorkspaces(options).catch(failed));
+  return () => void end();
 }
 
 /** One pass; returns the number of removed workspaces. */

@@ -1,6 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { systemCode } from '../../runtime/kit/system-code.ts';
+import { repeat } from '../../runtime/kit/waits.ts';
 import { HOUR_MS, type VolumeDocument } from './stored-volume.ts';
 import { openDirectory, removeTree } from './tree.ts';
 import { UPLOADS } from './volume-path.ts';
@@ -23,24 +24,16 @@ const OLD_UPLOAD_MS = 24 * 3_600_000;
  * removal is repeatable. Returns the function that stops it.
  */
 export function startVolumeSweep(options: VolumeSweepOptions): () => void {
-  let cancel = (): void => {};
   let stopped = false;
   const warn: typeof options.warn = (message, error) => {
     // Errors after the stop are expected, because the node closes its stores.
     if (!stopped) options.warn(message, error);
   };
-  const arm = (): void => {
-    if (stopped) return;
-    cancel = options.clock.after(options.everyMs, () => {
-      sweepVolumes({ ...options, warn })
-        .catch((error: unknown) => warn('sweeping volumes failed', error))
-        .finally(arm);
-    });
-  };
-  arm();
+  const failed = (error: unknown): void => warn('sweeping volumes failed', error);
+  const end = repeat(options.clock, options.everyMs, () => sweepVolumes({ ...options, warn }).catch(failed));
   return () => {
     stopped = true;
-    cancel();
+    void end();
   };
 }
 

@@ -17,6 +17,28 @@ export function sleep(clock: Timers, delayMs: number, signal?: AbortSignal): Pro
   });
 }
 
+/**
+ * Repeats work until the returned function is called, which resolves when the last run has ended. A pause is before each run and
+ * begins at the end of the one before.
+ */
+export function repeat(clock: Timers, pauseMs: number, work: () => Promise<unknown>): () => Promise<void> {
+  let isOver = false;
+  let cancel = (): void => {};
+  let running: Promise<unknown> = Promise.resolve();
+  const arm = (): void => {
+    if (isOver) return;
+    cancel = clock.after(pauseMs, () => {
+      running = work().finally(arm);
+    });
+  };
+  arm();
+  return async () => {
+    isOver = true;
+    cancel();
+    await running;
+  };
+}
+
 /** Lets waiting turns and calls run before the caller continues. */
 export const turnsFirst = (): Promise<void> => new Promise((resume) => void setImmediate(resume));
 

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, Position, StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
+import { repeat } from '../kit/waits.ts';
 import type { KeptFrom } from '../ledger/kept-from.ts';
 import { DEAD_LETTERS, LEDGER } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
@@ -68,9 +69,8 @@ export class Retention {
     readonly field: string;
     readonly all: Collection<StoredDocument>;
   }[];
-  #running: Promise<void> = Promise.resolve();
   #stopped = false;
-  #cancelTimer: () => void = () => {};
+  #endSweeps: () => Promise<void> = async () => {};
   #wakeUp: () => void = () => {};
 
   static async open(parts: RetentionParts): Promise<Retention> {
@@ -92,22 +92,16 @@ export class Retention {
   }
 
   start(): void {
-    this.#arm();
+    if (this.#stopped) return;
+    const { clock, intervalMs } = this.#parts;
+    this.#endSweeps = repeat(clock, intervalMs, () => this.#sweepOnce());
   }
 
   /** Stops after the running step. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#cancelTimer();
     this.#wakeUp();
-    await this.#running;
-  }
-
-  #arm(): void {
-    if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.clock.after(this.#parts.intervalMs, () => {
-      this.#running = this.#sweepOnce().finally(() => this.#arm());
-    });
+    await this.#endSweeps();
   }
 
   async #sweepOnce(): Promise<void> {

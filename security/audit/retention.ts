@@ -1,6 +1,7 @@
 import { CHECKPOINT_TYPE, Checkpoint } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection, CollectionSpec, StoredDocument } from '../../runtime/documents.ts';
+import { repeat } from '../../runtime/kit/waits.ts';
 import { type SigningParts, signCompact } from '../signed-token.ts';
 import type { Block } from './blocks.ts';
 import { signedContent } from './signed-content.ts';
@@ -44,22 +45,15 @@ interface RetentionParts {
  */
 export class AuditRetention {
   readonly #parts: RetentionParts;
-  #cancel: () => void = () => {};
-  #isClosed = false;
+  readonly #end: () => Promise<void>;
 
   constructor(parts: RetentionParts) {
     this.#parts = parts;
-    this.#arm();
+    this.#end = repeat(parts.clock, SWEEP_MS, () => this.sweep());
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#cancel();
-  }
-
-  #arm(): void {
-    if (this.#isClosed) return;
-    this.#cancel = this.#parts.clock.after(SWEEP_MS, () => void this.sweep().then(() => this.#arm()));
+    void this.#end();
   }
 
   /** Never throws: the next sweep repeats what failed. */

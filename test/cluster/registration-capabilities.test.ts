@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import os from 'node:os';
 import { test } from 'node:test';
 import { nodeCapabilities } from '../../cluster/registration/attestation.ts';
-import { backoffMs, createLoadGauge, retryDecision } from '../../cluster/registration/registration.ts';
+import { createLoadGauge, pauseMs, retryDecision } from '../../cluster/registration/registration.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { systemRandom } from '../../runtime/random.ts';
 
@@ -27,9 +27,9 @@ test('load is a percentage, also when it is read twice at once', () => {
 
 test('backoff is anything up to a bound that doubles, and never more than ten seconds', () => {
   const most = { ...systemRandom, fraction: () => 0.999_999 };
-  const bounds = [1, 2, 3, 6, 50].map((failures) => Math.round(backoffMs(failures, most)));
+  const bounds = [1, 2, 3, 6, 50].map((failures) => Math.round(pauseMs(failures, most)));
   assert.deepEqual(bounds, [500, 1_000, 2_000, 10_000, 10_000]);
-  assert.equal(backoffMs(50, { ...systemRandom, fraction: () => 0 }), 0);
+  assert.equal(pauseMs(50, { ...systemRandom, fraction: () => 0 }), 0);
 });
 
 test('no refusal is answered at once twice in a row', () => {

@@ -348,18 +348,19 @@ export const sealCaller: SealCallers = (metadata) => {
   return { tenant: identity.tenant, identity, verified: identity.kind !== 'local' };
 };
 
-/** Runs `work` with a signal that aborts when the call has ended. The work itself continues. */
+/** Runs `work` with a signal that aborts when the call has ended, for the reason that it gives. The work itself continues. */
 export async function whileCalled<T>(call: UnaryCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const gone = new AbortController();
-  const onGone = (): void => gone.abort();
-  const forgetDeadline = atDeadline(call.getDeadline(), onGone);
-  call.once('cancelled', onGone);
-  if (call.cancelled) onGone();
+  const ended = new AbortController();
+  const onCancel = (): void => ended.abort(new SvcError('cancelled', 'the call was cancelled'));
+  const onDeadline = (): void => ended.abort(new SvcError('deadline_exceeded', 'the deadline of the call passed'));
+  const forgetDeadline = atDeadline(call.getDeadline(), onDeadline);
+  call.once('cancelled', onCancel);
+  if (call.cancelled) onCancel();
   try {
-    return await work(gone.signal);
+    return await work(ended.signal);
   } finally {
     forgetDeadline();
-    call.off('cancelled', onGone);
+    call.off('cancelled', onCancel);
   }
 }
 

@@ -21,7 +21,7 @@ import { type CommandRunner, parseCommand } from '../../usecases/ports/commands.
 import { duplicateOf, type IngestStimulus, type StimulusApi } from '../../usecases/stimuli.ts';
 import { OpenStreams } from '../open-streams.ts';
 import { admit } from './access.ts';
-import { atDeadline, callerOf, hasBegun, sealCaller, type UnaryCall } from './call-context.ts';
+import { callerOf, hasBegun, type SealCallers, sealCaller, whileCalled } from './call-context.ts';
 import { createEndpoint, type GrpcServer } from './endpoint.ts';
 import { executeAgent } from './execute-agent.ts';
 import { GRPC_LIMITS, type GrpcLimits } from './limits.ts';
@@ -43,23 +43,21 @@ function addSvcRuntime(server: Server, parts: GrpcParts): void {
     invokeTool: inBytes(service.invokeTool),
     ingestStimulus: inBytes(service.ingestStimulus),
   };
+  /** A method for which this node has the part, or the refusal of a valid request. */
+  const serve = <Part>(
+    request: Parameters<typeof unserved>[1],
+    part: Part | undefined,
+    method: (parts: GrpcParts, part: Part, callers: SealCallers) => UnaryInBytes,
+  ): UnaryInBytes => (part === undefined ? unserved(parts, request) : method(parts, part, sealCaller));
   server.addService(methods, {
     executeAgent: executeAgent(parts),
     executeSystemCommand: executeSystemCommand(parts),
-    validateWithJudges:
-      parts.judges === undefined ? unserved(parts, ValidateRequest) : validateWithJudges(parts, parts.judges),
-    queryMemoryPatterns:
-      parts.patterns === undefined ? unserved(parts, QueryMemoryRequest) : queryMemoryPatterns(parts, parts.patterns),
-    storeMemoryPattern:
-      parts.patterns === undefined
-        ? unserved(parts, StoreMemoryPatternRequest)
-        : storeMemoryPattern(parts, parts.patterns),
-    attestAgent:
-      parts.seal === undefined ? unserved(parts, AttestAgentRequest) : attestAgent(parts, parts.seal, sealCaller),
-    invokeTool:
-      parts.seal === undefined ? unserved(parts, InvokeToolRequest) : invokeTool(parts, parts.seal, sealCaller),
-    ingestStimulus:
-      parts.stimuli === undefined ? unserved(parts, IngestStimulusRequest) : ingestStimulus(parts, parts.stimuli),
+    validateWithJudges: serve(ValidateRequest, parts.judges, validateWithJudges),
+    queryMemoryPatterns: serve(QueryMemoryRequest, parts.patterns, queryMemoryPatterns),
+    storeMemoryPattern: serve(StoreMemoryPatternRequest, parts.patterns, storeMemoryPattern),
+    attestAgent: serve(AttestAgentRequest, parts.seal, attestAgent),
+    invokeTool: serve(InvokeToolRequest, parts.seal, invokeTool),
+    ingestStimulus: serve(IngestStimulusRequest, parts.stimuli, ingestStimulus),
   });
 }
 
@@ -103,7 +101,7 @@ function executeSystemCommand(parts: GrpcParts): UnaryInBytes {
     const asked = commandOf(decoded(ExecuteSystemCommandRequest, call.request));
     // The duration of the command does not show how loaded this node is, so admission stops counting the call here.
     hasBegun(call.metadata);
-    const result = await untilCallEnds(call, (signal) => commands.run({ ...asked, tenant, workspace: null }, signal));
+    const result = await whileCalled(call, (signal) => commands.run({ ...asked, tenant, workspace: null }, signal));
     const cut = cutStreams(result);
     if (cut.length > 0) trailers.set(OUTPUT_CUT_KEY, cut.join(','));
     return ExecuteSystemCommandResponse.encode(answerOf(result, asked.timeout_ms)).finish();
@@ -124,21 +122,6 @@ function commandOf({ command, env, workdir, timeout_seconds = DEFAULT_TIMEOUT_SE
 const OUTPUT_CUT_KEY = 'svc-output-cut';
 
 type Result = Awaited<ReturnType<CommandRunner['run']>>;
-
-async function untilCallEnds(call: UnaryCall, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-  const ended = new AbortController();
-  const onCancel = (): void => ended.abort(new SvcError('cancelled', 'the call was cancelled'));
-  const onDeadline = (): void => ended.abort(new SvcError('deadline_exceeded', 'the deadline of the call passed'));
-  call.once('cancelled', onCancel);
-  const forgetDeadline = atDeadline(call.getDeadline(), onDeadline);
-  if (call.cancelled) onCancel();
-  try {
-    return await run(ended.signal);
-  } finally {
-    forgetDeadline();
-    call.off('cancelled', onCancel);
-  }
-}
 
 /**
  * The answer to a finished command. Throws for a time-out. A command that another limit ended has the exit code of a

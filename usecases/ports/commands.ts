@@ -156,7 +156,12 @@ export const Mount = z.object({
 
 export type Mount = z.output<typeof Mount>;
 
-const MAX_TIMEOUT_MS = 24 * 3_600_000;
+/** Longest run of a program or a container, ms. */
+export const RunMs = z
+  .number()
+  .int()
+  .min(1)
+  .max(24 * 3_600_000);
 
 const MAX_VARIABLES = 256;
 
@@ -182,7 +187,7 @@ export const Command = z.object({
    * absolute directory that exists.
    */
   workdir: systemString('workdir').max(1_024).default('/workspace'),
-  timeout_ms: z.number().int().min(1).max(MAX_TIMEOUT_MS),
+  timeout_ms: RunMs,
 });
 
 export type Command = z.output<typeof Command>;
