@@ -1,9 +1,6 @@
 import type { Command } from 'commander';
-import { contextOf } from '../context.ts';
-import { isObject, type JsonObject, listOf, textOf } from '../json.ts';
-import type { Query } from '../list-pages.ts';
-import type { NodeClient } from '../node-client.ts';
-import { print } from '../output.ts';
+import { isObject, type JsonObject, textOf } from '../json.ts';
+import { printList } from '../print-answer.ts';
 import { several, wholeNumber } from '../read-input.ts';
 
 interface ListOptions {
@@ -25,7 +22,7 @@ interface ListOptions {
   readonly limit?: string;
 }
 
-const DEFAULT_LIMIT = 50;
+const DEFAULT_LIMIT = '50';
 
 const COLUMNS = [
   ...['id', 'kind', 'name', 'version', 'status', 'outcome'],
@@ -66,12 +63,10 @@ export function runs(program: Command): void {
     .option('--text <text>', 'the beginning of the id, or a part of the name')
     .option('--limit <count>', `maximum number of runs (default: ${DEFAULT_LIMIT})`)
     .action(async (options: ListOptions, command: Command) => {
-      const { client, output } = contextOf(command);
-      const { waitReason, errorCode, trace, limit, ...same } = options;
-      const most = Number(wholeNumber(limit, '--limit', 1) ?? DEFAULT_LIMIT);
+      const { waitReason, errorCode, trace, limit = DEFAULT_LIMIT, ...same } = options;
       const conditions = { ...same, wait_reason: waitReason, error_code: errorCode, trace_id: trace };
-      const items = await foundRuns(client, conditions, most);
-      await print(output, { value: items, rows: { items: items.map(runRow), columns: COLUMNS } });
+      const query = { ...conditions, limit: wholeNumber(limit, '--limit', 1) };
+      await printList(command, { path: '/v1/runs', member: 'runs', query, columns: COLUMNS, row: runRow });
     });
 }
 
@@ -104,16 +99,4 @@ function durationText(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
-}
-
-/** The first `most` matches. A page may be short and not the last, so the pages are read until one has no `next`. */
-export async function foundRuns(client: NodeClient, conditions: Query, most: number): Promise<JsonObject[]> {
-  const items: JsonObject[] = [];
-  for (let next: string | undefined; ; ) {
-    const limit = String(Math.min(most - items.length, 1_000));
-    const answer = await client.json('GET', '/v1/runs', { query: { ...conditions, limit, next }, repeatable: true });
-    items.push(...listOf(answer, 'runs'));
-    if (typeof answer.next !== 'string' || items.length >= most) return items;
-    next = answer.next;
-  }
 }

@@ -4,10 +4,9 @@ import type { Command } from 'commander';
 import { type CliContext, contextOf } from '../../context.ts';
 import { CliFailure, EXIT, invalid } from '../../failure.ts';
 import { type JsonObject, parseJson, textOf } from '../../json.ts';
-import type { Query } from '../../list-pages.ts';
+import { listed, type Query } from '../../list-pages.ts';
 import { counted, print } from '../../output.ts';
 import { readInput, readObject, readText, several, wholeNumber } from '../../read-input.ts';
-import { foundRuns } from '../runs.ts';
 
 interface Changes {
   readonly input?: string;
@@ -94,7 +93,8 @@ async function forkAll(context: CliContext, options: ForkOptions, changes: JsonO
   const limit = Number(wholeNumber(options.limit, '--limit', 1) ?? DEFAULT_LIMIT);
   if (limit > MOST_RUNS) throw invalid(`--limit: at most ${MOST_RUNS} runs`);
   const pauseMs = pauseOf(options.rate ?? '1/s');
-  const runs = await foundRuns(context.client, queryOf(options.filter), limit);
+  const query = { ...queryOf(options.filter), limit: String(limit) };
+  const runs = await listed(context.client, '/v1/runs', 'runs', query);
   const key = options.idempotencyKey ?? randomUUID();
   process.stderr.write(`${counted(runs.length, 'run')} to fork under the key ${key}\n`);
   const results: JsonObject[] = [];

@@ -5,6 +5,7 @@ import { CliFailure, EXIT } from '../../failure.ts';
 import { type JsonObject, listOf, numberOf, textOf } from '../../json.ts';
 import type { NodeClient } from '../../node-client.ts';
 import { counted, isForMachines, print } from '../../output.ts';
+import { printList } from '../../print-answer.ts';
 import { wholeNumber } from '../../read-input.ts';
 import { forReader, paintFor } from '../../screen/paint.ts';
 import { duration, shares, traceTree } from './trace-tree.ts';
@@ -95,39 +96,22 @@ function list(group: Command): void {
     .option('--text <text>', 'part of a name, id, error, or of the payload of the root')
     .option('--limit <count>', 'maximum number of traces (default: 50)')
     .action(async (options: ListOptions, command: Command) => {
-      const { client, output } = contextOf(command);
-      const { errorCode, actorKind, minDuration, limit, ...same } = options;
-      const traces = await listed(client, Number(wholeNumber(limit, '--limit', 1) ?? 50), {
+      const { errorCode, actorKind, minDuration, limit = '50', ...same } = options;
+      const query = {
         ...same,
         error_code: errorCode,
         actor_kind: actorKind,
         min_duration_ms: wholeNumber(minDuration, '--min-duration', 0),
-      });
+        limit: wholeNumber(limit, '--limit', 1),
+      };
       const columns = ['trace_id', 'started_at', 'kind', 'name', 'status', 'duration', 'error_code'];
-      const items = traces.map((one) => ({ ...one, duration: durationOf(one) }));
-      await print(output, { value: traces, rows: { items, columns } });
+      const row = (one: JsonObject): JsonObject => ({ ...one, duration: durationOf(one) });
+      await printList(command, { path: PATH, member: 'traces', query, columns, row });
     });
 }
 
 const durationOf = (row: JsonObject): string | null =>
   typeof row.duration_ms === 'number' ? duration(row.duration_ms) : null;
-
-/** The first `limit` traces. A page of the node may be short, so several may be needed. */
-async function listed(
-  client: NodeClient,
-  limit: number,
-  query: Readonly<Record<string, string | undefined>>,
-): Promise<JsonObject[]> {
-  const found: JsonObject[] = [];
-  let next: string | undefined;
-  do {
-    const asked = { ...query, limit: String(limit - found.length), next };
-    const answer = await client.json('GET', PATH, { query: asked, repeatable: true });
-    found.push(...listOf(answer, 'traces'));
-    next = textOf(answer, 'next') || undefined;
-  } while (next !== undefined && found.length < limit);
-  return found;
-}
 
 /** All pages of a trace as one answer. */
 async function whole(client: NodeClient, id: string): Promise<JsonObject> {

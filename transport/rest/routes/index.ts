@@ -112,9 +112,10 @@ function serve(app: RestApp, parts: RestParts, operation: Operation): void {
       summary,
       description,
       headers,
-      params,
-      querystring: query,
-      body,
+      // The framework warns of a part that is there and undefined.
+      ...(params === undefined ? {} : { params }),
+      ...(query === undefined ? {} : { querystring: query }),
+      ...(body === undefined ? {} : { body }),
       response: {
         200: answer,
         ...problemSchemas({ style, hasBody: method !== 'GET', also: also ?? [] }),
