@@ -21,12 +21,19 @@ export const isJsonObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The value of a text, or null when the text is not JSON. The parser's error would quote the text, which may hold a secret. */
-export function jsonOrNull(text: string): unknown {
+export function jsonOrNull(text: string): Json {
   try {
-    return JSON.parse(text);
+    const value: Json = JSON.parse(text);
+    return value;
   } catch {
     return null;
   }
+}
+
+/** The object that a text is as JSON; null for another text, which is not parsed. */
+export function jsonObjectIn(text: string): JsonObject | null {
+  const value = text.trimStart().startsWith('{') ? jsonOrNull(text) : null;
+  return isJsonObject(value) ? value : null;
 }
 
 /** Converts a value to JSON: undefined members are dropped, dates become text. */

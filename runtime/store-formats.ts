@@ -4,6 +4,7 @@ import type { Blobs } from './blobs.ts';
 import type { Collection, Documents, StoredDocument } from './documents.ts';
 import { SvcError } from './errors.ts';
 import { SYSTEM_TENANT } from './identity.ts';
+import { isJsonObject, jsonOrNull } from './json.ts';
 
 /** A fact about the documents as a whole. The `text` of a format is its note. */
 export interface FactDocument extends StoredDocument {
@@ -180,21 +181,12 @@ export const formatNoteText = (format: number): string =>
 
 /** Parses the text of a note. Throws `failed_precondition` for a note that no version so far has written. */
 export function parseFormatNote(store: string, text: string): FormatNote {
-  const found = fieldsOf(text);
-  const { format, min_reader, written_by } = found;
+  const found = jsonOrNull(text);
+  const { format, min_reader, written_by } = isJsonObject(found) ? found : {};
   if (typeof format !== 'number' || typeof min_reader !== 'number' || typeof written_by !== 'string') {
     throw new SvcError('failed_precondition', `${store} has a format note that svc ${VERSION} cannot read`);
   }
   return { format, min_reader, written_by };
-}
-
-function fieldsOf(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Throws `failed_precondition` when the notes demand a newer format than this program reads. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EffectResult } from '../../runtime/effect.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
+import { type Json, type JsonObject, jsonObjectIn } from '../../runtime/json.ts';
 import { keepHead } from '../execution/bounded-text.ts';
 import { LIMITS } from '../workflow/limits.ts';
 import type { Known, Outcome, RoutingMode, Settled, Starting, StimulusState, StimulusTurn } from './messages.ts';
@@ -135,19 +135,8 @@ interface Content {
 /** Input of the workflow (H23): the content when it is a JSON object, else `{content}`. */
 export function workflowInput({ content, content_encoding }: Omit<Content, 'headers'>): JsonObject {
   if (content_encoding !== undefined) return { content, content_encoding };
-  return objectOf(content) ?? { content };
-}
-
-function objectOf(text: string): JsonObject | null {
-  // A cheap test that avoids parsing a long text.
-  if (!/^\s*\{/.test(text)) return null;
-  try {
-    const value: Json = JSON.parse(text);
-    return isJsonObject(value) && isTame(value, MAX_DEPTH) ? value : null;
-  } catch {
-    // Text that is not JSON, or too deep for the parser, is handled as text.
-    return null;
-  }
+  const object = jsonObjectIn(content);
+  return object !== null && isTame(object, MAX_DEPTH) ? object : { content };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { jsonObjectIn } from '../../runtime/json.ts';
 
 /** Most bytes of lines that wait for a slow reader; further lines are dropped. */
 const MOST_WAITING_BYTES = 1_024 * 1_024;
@@ -232,7 +233,8 @@ export const textLines = (output: LineOutput): LineOutput => ({
 
 /** `2026-01-31T12:00:00.000Z WARN a run failed event=run_ended run=…`; a line that is not a JSON object stays unchanged. */
 function textOf(line: string): string {
-  const fields = fieldsOf(line);
+  const fields = jsonObjectIn(line);
+  // The logger did not write another line.
   if (fields === null) return line.trimEnd();
   const { time, level, msg, ...rest } = fields;
   const head = [
@@ -242,16 +244,6 @@ function textOf(line: string): string {
   ];
   const more = Object.entries(rest).map(([key, value]) => `${key}=${shown(value)}`);
   return [...head, ...more].filter((part) => part !== '').join(' ');
-}
-
-function fieldsOf(line: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;
-  } catch {
-    // The logger did not write this line.
-    return null;
-  }
 }
 
 /** Quotes a value that is not one word, so that it cannot look like another field or line. */

@@ -3,6 +3,7 @@ import type { NodeSettings } from '../../manifests/node/settings.ts';
 import { poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
 import type { Unsubscribe } from '../../runtime/leases.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
@@ -218,12 +219,6 @@ const OperatorCommand = z.object({
 
 type OperatorCommand = z.output<typeof OperatorCommand>;
 
-/** Null for other signals. */
-function parseOperatorCommand(text: string): OperatorCommand | null {
-  try {
-    return OperatorCommand.safeParse(JSON.parse(text)).data ?? null;
-  } catch {
-    // Other signals need not be JSON.
-    return null;
-  }
-}
+/** Null for other signals, which need not be JSON. */
+const parseOperatorCommand = (text: string): OperatorCommand | null =>
+  OperatorCommand.safeParse(jsonOrNull(text)).data ?? null;

@@ -1,4 +1,5 @@
 import type { Partition, PoolLayout } from '../../runtime/address.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
 import { type Assignment, tagsOfPool } from '../../runtime/locator.ts';
 import type { Member } from '../../runtime/members.ts';
 import { MemberInfo } from '../../usecases/ports/cluster.ts';
@@ -124,14 +125,8 @@ export const cardOf = ({ node, incarnation, info }: FleetMember): Member => ({
   card: JSON.stringify(info),
 });
 
-function readInfo(text: string): MemberInfo | null {
-  try {
-    return MemberInfo.safeParse(JSON.parse(text)).data ?? null;
-  } catch {
-    // Not JSON: written by an unknown version.
-    return null;
-  }
-}
+/** Null for a text of an unknown version. */
+const readInfo = (text: string): MemberInfo | null => MemberInfo.safeParse(jsonOrNull(text)).data ?? null;
 
 /** Whether a member may serve a pool (P1). A draining member serves nothing. */
 function isEligible(pool: string, info: MemberInfo): boolean {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../runtime/clock.ts';
+import { jsonOrNull } from '../../runtime/json.ts';
 import { type Member, type Members, membersAfter } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
 import { Fleet } from './fleet.ts';
@@ -131,14 +132,5 @@ export const FleetHint = z.object({
 
 export type FleetHint = z.output<typeof FleetHint>;
 
-/** Null for other signals, and hints of later versions. */
-export function parseFleetHint(text: string): FleetHint | null {
-  let hint: unknown;
-  try {
-    hint = JSON.parse(text);
-  } catch {
-    // Other signals need not be JSON.
-    return null;
-  }
-  return FleetHint.safeParse(hint).data ?? null;
-}
+/** Null for other signals, which need not be JSON, and hints of later versions. */
+export const parseFleetHint = (text: string): FleetHint | null => FleetHint.safeParse(jsonOrNull(text)).data ?? null;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Collection, Find, Position, StoredDocument } from '../documents.ts';
 import { invalidField } from '../errors.ts';
+import { type Json, jsonOrNull } from '../json.ts';
 import { FIND_LIMIT, isScalar, positionOf } from './document-query.ts';
 
 /** Size and start of a page: the beginning, behind `skip` entries, or behind the page that returned the token. */
@@ -73,14 +74,9 @@ export function readToken(
   return position;
 }
 
-function partsOf(token: string): unknown[] {
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(token.slice(0, MOST_TOKEN_CHARS), 'base64url').toString());
-    return Array.isArray(parts) ? parts : [];
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return [];
-    throw thrown;
-  }
+function partsOf(token: string): Json[] {
+  const parts = jsonOrNull(Buffer.from(token.slice(0, MOST_TOKEN_CHARS), 'base64url').toString());
+  return Array.isArray(parts) ? parts : [];
 }
 
 const digestOf = (what: unknown): string =>

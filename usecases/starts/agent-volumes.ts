@@ -7,7 +7,7 @@ import { pathText } from '../../manifests/schema-problems.ts';
 import { renderWith } from '../../manifests/template/rendering.ts';
 import { TemplateError } from '../../manifests/template/tree.ts';
 import { invalidField, SvcError } from '../../runtime/errors.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../runtime/json.ts';
+import { jsonObjectIn } from '../../runtime/json.ts';
 import type { ExecutionVolumes } from '../ports/volumes.ts';
 import { requireVolumeTier } from './volume-tier.ts';
 
@@ -71,23 +71,12 @@ const MOST_CHARS = 200;
 function rendered(template: string, { input, context = {} }: Start, field: string): string {
   const values = callerVariables(context);
   try {
-    const scope = { ...values, context: values, input: objectOf(input) ?? input };
+    const scope = { ...values, context: values, input: jsonObjectIn(input) ?? input };
     const id = renderWith(template, scope, () => '', { maxChars: MOST_CHARS }).trim();
     if (id !== '') return id;
     throw invalidField(field, `${template} has no value in this start`);
   } catch (thrown) {
     if (!(thrown instanceof TemplateError)) throw thrown;
     throw invalidField(field, `cannot be rendered: ${thrown.message}`);
-  }
-}
-
-function objectOf(text: string): JsonObject | null {
-  if (!text.trimStart().startsWith('{')) return null;
-  try {
-    const value: Json = JSON.parse(text);
-    return isJsonObject(value) ? value : null;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return null;
-    throw thrown;
   }
 }

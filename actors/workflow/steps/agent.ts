@@ -1,6 +1,6 @@
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
-import { isJsonObject, type Json, type JsonObject, plainJson } from '../../../runtime/json.ts';
+import { type JsonObject, jsonObjectIn, plainJson } from '../../../runtime/json.ts';
 import type { ExecutionUpdate } from '../../execution/update.ts';
 import type { Convene, PanelConcluded } from '../../judge-panel/messages.ts';
 import { hasRules } from '../../run-rules.ts';
@@ -53,7 +53,7 @@ export function agentResult(update: ExecutionUpdate): StepResult {
     const code = update.status === 'cancelled' ? 'cancelled' : (update.reason ?? 'failed');
     return failed(code, update.error ?? `the agent's execution ${update.status}`, record);
   }
-  const said = jsonOf(output ?? '');
+  const said = jsonObjectIn(output ?? '');
   // A validator's score below 1 takes precedence over the score in the agent's output.
   const score = update.score < 1 ? update.score : (fraction(said, 'score') ?? update.score);
   const confidence = fraction(said, 'confidence') ?? 1;
@@ -63,17 +63,6 @@ export function agentResult(update: ExecutionUpdate): StepResult {
 function fraction(said: JsonObject | null, key: string): number | undefined {
   const value = said === null ? undefined : own(said, key);
   return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined;
-}
-
-function jsonOf(output: string): JsonObject | null {
-  if (!output.trimStart().startsWith('{')) return null;
-  try {
-    const value: Json = JSON.parse(output);
-    return isJsonObject(value) ? value : null;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return null;
-    throw thrown;
-  }
 }
 
 /** Kind ParallelAgents (W10): convenes a judge panel, which asks each judge and returns one verdict. */
