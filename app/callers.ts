@@ -1,4 +1,4 @@
-import { SvcError } from '../runtime/errors.ts';
+import { foundOrNull } from '../runtime/kit/found.ts';
 import type { OpenStores } from '../runtime/open-stores.ts';
 import type { StartedKind } from '../security/api.ts';
 import { openApiKeys } from '../security/api-keys/api-keys.ts';
@@ -57,11 +57,7 @@ async function endOf(
   tenant: string,
   id: string,
 ): Promise<boolean | null> {
-  try {
-    if (kind === 'execution') return await executions.hasEnded(tenant, id, { orIsCancelled: true });
-    return (await workflows.status(tenant, id)).ended_at !== null;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
-    throw thrown;
-  }
+  if (kind === 'execution') return foundOrNull(executions.hasEnded(tenant, id, { orIsCancelled: true }));
+  const run = await foundOrNull(workflows.status(tenant, id));
+  return run && run.ended_at !== null;
 }

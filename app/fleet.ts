@@ -12,6 +12,7 @@ import type { NodeSettings } from '../manifests/node/settings.ts';
 import type { Documents } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { plainObject } from '../runtime/json.ts';
+import { foundOrNull } from '../runtime/kit/found.ts';
 import { Lazy } from '../runtime/kit/lazy.ts';
 import { isInstalled, requirePackages } from '../runtime/kit/optional-packages.ts';
 import type { Members } from '../runtime/members.ts';
@@ -147,12 +148,8 @@ function workerCalls(peers: NodePeerApi, clusterNode: ClusterNode | null): Worke
   return {
     route: (tags) => peers.route({ tags }),
     async isHealthy(nodeId) {
-      try {
-        return (await peers.get(nodeId)).status !== 'UNHEALTHY';
-      } catch (thrown) {
-        if (thrown instanceof SvcError && thrown.code === 'not_found') return false;
-        throw thrown;
-      }
+      const peer = await foundOrNull(peers.get(nodeId));
+      return peer !== null && peer.status !== 'UNHEALTHY';
     },
     async *forward(to, { executionId, agentId, manifestYaml, input, context }, options) {
       // Another controller may take the run.

@@ -3,8 +3,8 @@ import { agentsNamedIn, childrenNamedIn } from '../manifests/workflow/finding.ts
 import type { WorkflowManifest } from '../manifests/workflow/schema.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { CollectionSpec, Documents } from '../runtime/documents.ts';
-import { SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
+import { foundOrNull } from '../runtime/kit/found.ts';
 import type { Random } from '../runtime/random.ts';
 import {
   type AgentCatalog,
@@ -57,19 +57,9 @@ class WorkflowChecks {
   async #knownTo(reader: CatalogReader, manifest: WorkflowManifest): Promise<KnownToChecker> {
     const agents: string[] = [];
     for (const name of new Set(agentsNamedIn(manifest).map((named) => named.name)))
-      if (await this.#isAgent(reader, name)) agents.push(name);
+      if ((await foundOrNull(this.#agents.get(reader, name))) !== null) agents.push(name);
     const { found, isWhole } = await this.#children(reader, manifest);
     return { agents, workflows: isWhole ? found : null, storage: this.#storage };
-  }
-
-  async #isAgent(reader: CatalogReader, name: string): Promise<boolean> {
-    try {
-      await this.#agents.get(reader, name);
-      return true;
-    } catch (thrown) {
-      if (thrown instanceof SvcError && thrown.code === 'not_found') return false;
-      throw thrown;
-    }
   }
 
   /** The children of a workflow and their children, transitively, by the name with which they are started. */
@@ -160,8 +150,8 @@ class DocumentWorkflowCatalog extends VersionedCatalog<WorkflowManifest, Workflo
     storage: KnownStorage | undefined,
   ) {
     super(parts);
-    const find = (reader: CatalogReader, name: string) =>
-      this.find(reader, name).then(({ manifest }) => manifest, nullIfNone);
+    const find = async (reader: CatalogReader, name: string) =>
+      (await foundOrNull(this.find(reader, name)))?.manifest ?? null;
     this.#checks = new WorkflowChecks(find, agents, storage);
   }
 
@@ -204,11 +194,6 @@ const shippedOf = (workflow: DeployedWorkflow): EntryWithManifest<WorkflowManife
   ...workflow,
   tenant: SYSTEM_TENANT,
 });
-
-function nullIfNone(thrown: unknown): null {
-  if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
-  throw thrown;
-}
 
 export const WORKFLOWS: CollectionSpec = {
   name: 'workflows',

@@ -4,7 +4,7 @@ import type { EndedExecution, RunningExecution } from '../actors/execution/state
 import type { ExecutionDocument } from '../actors/execution/view.ts';
 import type { ActorSnapshot } from '../runtime/client.ts';
 import { REMOVED_VERSION } from '../runtime/documents.ts';
-import { SvcError } from '../runtime/errors.ts';
+import { foundOrNull } from '../runtime/kit/found.ts';
 import type { ForkedFrom } from '../runtime/recording/forked-work.ts';
 import { outcomeOf, type RunOutcome, UNFINISHED_STATUSES } from './runs/run.ts';
 import type { WaitReason } from './waits/wait-reason.ts';
@@ -143,11 +143,6 @@ const UNFINISHED: ReadonlySet<string> = new Set(UNFINISHED_STATUSES);
 
 /** Whether a run has ended. An unknown run counts as ended, since it was removed. */
 export async function hasEnded(runs: Runs, tenant: string, id: string): Promise<boolean> {
-  try {
-    const { status } = await runs.status(tenant, id);
-    return !UNFINISHED.has(status);
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return true;
-    throw thrown;
-  }
+  const run = await foundOrNull(runs.status(tenant, id));
+  return run === null || !UNFINISHED.has(run.status);
 }

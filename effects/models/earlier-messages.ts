@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Blobs } from '../../runtime/blobs.ts';
-import { SvcError } from '../../runtime/errors.ts';
 import { BoundedCache } from '../../runtime/kit/bounded-cache.ts';
 import { counted } from '../../runtime/kit/counted.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import { type ModelInput, ModelMessage } from './call.ts';
 
 /** Longer conversations go to Blobs if the caller keeps them by reference. */
@@ -95,13 +95,10 @@ export async function withToolResults(
 
 /** Null if it was deleted; the caller then uses its beginning. */
 async function textOf(blobs: Pick<Blobs, 'get'>, tenant: string, ref: string): Promise<string | null> {
-  try {
-    const stored = Stored.parse(JSON.parse(Buffer.from(await blobs.get(tenant, ref)).toString('utf8')));
-    return stored.content.map(({ type, text }) => text ?? `[${type}: not shown]`).join('\n');
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
-    throw thrown;
-  }
+  const bytes = await foundOrNull(blobs.get(tenant, ref));
+  if (bytes === null) return null;
+  const stored = Stored.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  return stored.content.map(({ type, text }) => text ?? `[${type}: not shown]`).join('\n');
 }
 
 function head(text: string, maxBytes: number): string {

@@ -7,6 +7,7 @@ import type { ChangeLog, ChangePosition, NumberedChange } from '../../runtime/do
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, tenantOfViewer, type Viewer } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import { requireRole } from '../../security/api.ts';
 import type { ExecutionApi } from '../executions.ts';
 import type { ClusterApi } from '../ports/cluster.ts';
@@ -214,19 +215,9 @@ async function kindOf(
   viewer: Viewer,
   id: string,
 ): Promise<'execution' | 'workflow'> {
-  try {
-    await executions.hasEnded(viewer, id);
-    return 'execution';
-  } catch (thrown) {
-    if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-  }
-  try {
-    await workflows.status(viewer, id);
-    return 'workflow';
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') throw new SvcError('not_found', 'run not found');
-    throw thrown;
-  }
+  if ((await foundOrNull(executions.hasEnded(viewer, id))) !== null) return 'execution';
+  if ((await foundOrNull(workflows.status(viewer, id))) !== null) return 'workflow';
+  throw new SvcError('not_found', 'run not found');
 }
 
 /** The record of a change for one reader; none when it may not see it or did not ask for it. */

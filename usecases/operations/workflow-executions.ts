@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { WorkflowCatalog } from '../../catalog/api.ts';
-import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import { RUN_OUTCOMES } from '../runs/run.ts';
 import { Why } from '../why/links.ts';
 import { WORKFLOW_STATUSES } from '../workflow-status.ts';
@@ -30,12 +30,7 @@ const common = { tag: 'workflows', needs: ['workflows'] } as const;
 
 /** The id of a workflow. An id that is no longer deployed is accepted, since executions outlive their workflow. */
 async function idOf(catalog: WorkflowCatalog, { tenant, subject }: Identity, idOrName: string): Promise<string> {
-  try {
-    return (await catalog.get({ tenant, subject }, idOrName)).id;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return idOrName.toLowerCase();
-    throw thrown;
-  }
+  return (await foundOrNull(catalog.get({ tenant, subject }, idOrName)))?.id ?? idOrName.toLowerCase();
 }
 
 /** Operations on runs of workflows (W35). REST serves the live event streams by itself. */

@@ -4,6 +4,7 @@ import type { ChangeLog } from '../../runtime/documents/change-log.ts';
 import type { Collection, StoredDocument } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Viewer } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 
 /** What exists under an id: `removed` means that something existed and was deleted. */
 export type Presence = 'there' | 'removed' | 'unknown';
@@ -59,13 +60,8 @@ export const runReads = <Document extends StoredDocument & { readonly removed: b
   whileRunning: (viewer: Viewer, id: string) => Address | null = () => null,
 ) => ({
   async presence(tenant: string, id: string): Promise<Presence> {
-    try {
-      await find(tenant, id);
-      return 'there';
-    } catch (thrown) {
-      if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-      return (await executions.get(tenant, id))?.removed === true ? 'removed' : 'unknown';
-    }
+    if ((await foundOrNull(find(tenant, id))) !== null) return 'there';
+    return (await executions.get(tenant, id))?.removed === true ? 'removed' : 'unknown';
   },
   async events(viewer: Viewer, id: string, after: number, limit: number): Promise<ActorEvent[]> {
     const { address } = await find(viewer, id);

@@ -2,6 +2,7 @@ import { type AgentCatalog, actingFor, requireStartable } from '../../catalog/ap
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import type { JsonObject } from '../../runtime/json.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import type { RunningLimits, StartedKind, TierLimits } from '../../security/api.ts';
 import { type ExecutionApi, refuseLargeExecution, type StartExecution } from '../executions.ts';
 import { hashInTurns } from '../large-values.ts';
@@ -199,13 +200,8 @@ export async function startForwarded(
 
 /** Whether an earlier call started the execution. Throws `conflict` when the id belongs to another agent. */
 async function startedBefore(executions: ExecutionApi, start: StartExecution): Promise<boolean> {
-  try {
-    const { agent_id } = await executions.status(start.identity, start.executionId);
-    if (agent_id === start.agentId) return true;
-  } catch (error) {
-    if (error instanceof SvcError && error.code === 'not_found') return false;
-    throw error;
-  }
+  const before = await foundOrNull(executions.status(start.identity, start.executionId));
+  if (before === null || before.agent_id === start.agentId) return before !== null;
   throw new SvcError('conflict', 'this key or id was used to start an execution of another agent');
 }
 

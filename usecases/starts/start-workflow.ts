@@ -3,6 +3,7 @@ import { type TakenInput, takeInput } from '../../manifests/workflow/input.ts';
 import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import { refuseLargeWorkflow, type StartWorkflow, type WorkflowApi } from '../workflow-runs.ts';
 import { type ForkedStart, forkIdentity, type StartLimits, startInSlot, takeStart } from './start-execution.ts';
 import { executionIdFor, startIdFor } from './start-keys.ts';
@@ -131,14 +132,11 @@ async function startedBefore(
   { workflow }: StartWorkflowCall,
   { identity, executionId }: { readonly identity: Identity; readonly executionId: string },
 ): Promise<StartedWorkflow | null> {
-  try {
-    const { workflow_id, workflow_name } = await workflows.status(identity, executionId);
-    if (workflow === workflow_name || workflow.toLowerCase() === workflow_id)
-      return { execution_id: executionId, workflow_id, name: workflow_name };
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
-    throw thrown;
-  }
+  const before = await foundOrNull(workflows.status(identity, executionId));
+  if (before === null) return null;
+  const { workflow_id, workflow_name } = before;
+  if (workflow === workflow_name || workflow.toLowerCase() === workflow_id)
+    return { execution_id: executionId, workflow_id, name: workflow_name };
   throw new SvcError('conflict', 'this key or id was used to start an execution of another workflow');
 }
 

@@ -3,8 +3,9 @@ import { nodeActors } from '../../actors/node-peer/definition.ts';
 import { type Address, parseAddress } from '../../runtime/address.ts';
 import type { ActorClient } from '../../runtime/client.ts';
 import { isArchived, type Registry } from '../../runtime/define-actor.ts';
-import { SvcError, toSvcError } from '../../runtime/errors.ts';
+import { toSvcError } from '../../runtime/errors.ts';
 import { type Identity, sees, seesAll, tenantOfViewer } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import type { Message } from '../../runtime/message.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
 import { allows } from '../../security/api.ts';
@@ -89,8 +90,8 @@ export class Sight {
     if (tenant !== this.tenant) return false;
     if (FLEET_KINDS.has(kind) && !allows(this.viewer, 'inspect')) return false;
     const { executions, workflows } = this.#parts;
-    if (kind === 'execution') return isFound(executions.hasEnded(this.viewer, id));
-    if (kind === 'workflow') return isFound(workflows.status(this.viewer, id));
+    if (kind === 'execution') return (await foundOrNull(executions.hasEnded(this.viewer, id))) !== null;
+    if (kind === 'workflow') return (await foundOrNull(workflows.status(this.viewer, id))) !== null;
     if (seesAll(this.viewer)) return true;
     return this.#seesPart(address, MOST_PARENTS);
   }
@@ -123,15 +124,5 @@ export class Sight {
     const run = kind === 'execution' || kind === 'workflow';
     const next: Address = `${kind}/${rest.tenant}/${rest.id}`;
     return run ? this.sees(next) : this.#seesPart(next, depth - 1);
-  }
-}
-
-async function isFound(looking: Promise<unknown>): Promise<boolean> {
-  try {
-    await looking;
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return false;
-    throw thrown;
   }
 }

@@ -4,6 +4,7 @@ import { parseAddress } from '../../runtime/address.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import type { Identity } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import type { LedgerDelivery } from '../../runtime/ledger/ledger-reader.ts';
 import type { Message } from '../../runtime/message.ts';
 import { NewerVersion } from '../../runtime/turns/record.ts';
@@ -152,13 +153,10 @@ export async function traceOfRun(
   id: string,
 ): Promise<string> {
   for (const runs of [executions, workflows]) {
-    try {
-      const { trace_id } = await runs.status(viewer, id);
-      if (trace_id !== undefined) return trace_id;
-      throw new SvcError('failed_precondition', 'the run was started by an earlier version, which kept no trace of it');
-    } catch (thrown) {
-      if (!(thrown instanceof SvcError) || thrown.code !== 'not_found') throw thrown;
-    }
+    const run = await foundOrNull<{ readonly trace_id?: string }>(runs.status(viewer, id));
+    if (run === null) continue;
+    if (run.trace_id !== undefined) return run.trace_id;
+    throw new SvcError('failed_precondition', 'the run was started by an earlier version, which kept no trace of it');
   }
   throw new SvcError('not_found', 'execution not found');
 }

@@ -4,6 +4,7 @@ import type { ActorSnapshot } from '../../runtime/client.ts';
 import type { Collection } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import type { Viewer } from '../../runtime/identity.ts';
+import { foundOrNull } from '../../runtime/kit/found.ts';
 import { leadsTo, nextTrace } from '../../runtime/turns/trace-count.ts';
 import { findExecution } from '../executions.ts';
 import { findWorkflow } from '../workflow-runs.ts';
@@ -33,8 +34,8 @@ export function createWhyApi(parts: {
   const executionsOf = { client, executions: parts.executions };
   const workflowsOf = { client, executions: parts.workflows };
   const runs: RunFinder = {
-    execution: (tenant, id) => orNull(findExecution(executionsOf, tenant, id)),
-    workflow: (tenant, id) => orNull(findWorkflow(workflowsOf, tenant, id)),
+    execution: (tenant, id) => foundOrNull(findExecution(executionsOf, tenant, id)),
+    workflow: (tenant, id) => foundOrNull(findWorkflow(workflowsOf, tenant, id)),
   };
 
   async function explain(viewer: Viewer, id: string, kinds: readonly ('execution' | 'workflow')[]): Promise<Why> {
@@ -45,7 +46,9 @@ export function createWhyApi(parts: {
     const chain = await reading.walk(async () => {
       if (kinds.includes('execution')) {
         const finding = () => findExecution(executionsOf, viewer, id);
-        const found = await reading.ask('actors', () => (kinds.includes('workflow') ? orNull(finding()) : finding()));
+        const found = await reading.ask('actors', () =>
+          kinds.includes('workflow') ? foundOrNull(finding()) : finding(),
+        );
         if (found !== null) {
           links = 'snapshot' in found ? linksOf(found) : undefined;
           forkedFrom = 'snapshot' in found ? found.state.forked_from : undefined;
@@ -87,16 +90,6 @@ function linksOf(run: {
   const { trace } = run.snapshot;
   if (began === undefined || trace === undefined || trace === began) return undefined;
   return leadsTo(began, trace, MOST_TRACES) ? [{ trace_id: nextTrace(began), relation: 'next' }] : undefined;
-}
-
-/** Null for what is unknown. */
-async function orNull<T>(found: Promise<T>): Promise<T | null> {
-  try {
-    return await found;
-  } catch (thrown) {
-    if (thrown instanceof SvcError && thrown.code === 'not_found') return null;
-    throw thrown;
-  }
 }
 
 const ENDED: readonly unknown[] = ['completed', 'failed', 'cancelled'];
