@@ -9,6 +9,7 @@ import { newestFirst, type Page, type PageAsked, pageOf, shownPage } from '../ru
 import type { Collection } from '../runtime/documents.ts';
 import { invalidField, isErrorCode, SvcError } from '../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../runtime/identity.ts';
+import { sleep } from '../runtime/kit/waits.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
 import type { RepeatRules } from '../security/api.ts';
 
@@ -121,7 +122,6 @@ const LOOK_AGAIN_MS = 100;
 /** Implements `StimulusApi` over messages and the collection `STIMULI`. Has no state of its own. */
 export function createStimulusApi(parts: StimulusParts): StimulusApi {
   const { client, stimuli, routes, settings, clock = systemClock, random = systemRandom } = parts;
-  const pause = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
 
   const routingOf = (workflow: string | null): Routing => {
     if (workflow !== null) return { kind: 'direct', workflow };
@@ -157,7 +157,7 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
       } catch (thrown) {
         const leaving = thrown instanceof SvcError && thrown.code === 'failed_precondition';
         if (!leaving || look >= LOOKS * 2) throw thrown;
-        await pause(LOOK_AGAIN_MS);
+        await sleep(clock, LOOK_AGAIN_MS);
       }
     }
   }
@@ -191,7 +191,7 @@ export function createStimulusApi(parts: StimulusParts): StimulusApi {
       for (let look = 1; look <= LOOKS; look += 1) {
         const found = await stimuli.get(tenant, stimulusId);
         if (found !== null) return recordOf(found);
-        if (look < LOOKS) await pause(LOOK_AGAIN_MS);
+        if (look < LOOKS) await sleep(clock, LOOK_AGAIN_MS);
       }
       throw new SvcError('not_found', 'stimulus not found');
     },

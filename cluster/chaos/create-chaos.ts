@@ -4,6 +4,7 @@ import { pageOf, shownPage } from '../../runtime/documents/pages.ts';
 import type { Collection, Documents } from '../../runtime/documents.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { type Identity, SYSTEM_TENANT } from '../../runtime/identity.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { Random } from '../../runtime/random.ts';
 import {
@@ -163,7 +164,7 @@ class FaultWait {
       if (poll % SIGNAL_EVERY_POLLS === 0) await this.#members.signal(asked.node, signalOf(asked.id));
       const now = await this.#records.get(SYSTEM_TENANT, asked.id);
       if (now?.version === ENDED) return doneOrThrown(now);
-      await this.#pause();
+      await sleep(this.#clock, POLL_MS);
     }
     return this.#giveUp(asked);
   }
@@ -175,10 +176,6 @@ class FaultWait {
     const withdrawn = await this.#records.replace(back, REQUESTED);
     const message = withdrawn ? `${reason} The fault was withdrawn.` : `${reason} The fault may still happen.`;
     throw new SvcError('unavailable', message);
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => this.#clock.after(POLL_MS, resolve));
   }
 }
 

@@ -4,6 +4,7 @@ import { poolOf } from '../../runtime/address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { jsonOrNull } from '../../runtime/json.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import type { Unsubscribe } from '../../runtime/leases.ts';
 import type { Members } from '../../runtime/members.ts';
 import type { OpenStores } from '../../runtime/open-stores.ts';
@@ -152,7 +153,7 @@ function createClusterApi(parts: ClusterApiParts): ClusterApi {
     for (let poll = 0; poll === 0 || !(await done(incarnation)); poll += 1) {
       if (clock.monotonic() > deadline) throw new SvcError('unavailable', `node ${nodeId} did not answer in time`);
       if (poll % SIGNAL_EVERY_POLLS === 0) await members.signal(nodeId, JSON.stringify(command));
-      await new Promise<void>((resume) => void clock.after(POLL_MS, resume));
+      await sleep(clock, POLL_MS);
     }
   }
 

@@ -99,7 +99,7 @@ async function arrival(
       watcher?.close();
       signal.removeEventListener('abort', end);
     }
-    await new Promise<void>((resolve) => clock.after(NOTICE_MS, resolve));
+    await sleep(clock, NOTICE_MS);
   }
   return null;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Registry } from '../define-actor.ts';
 import type { Collection, Documents, Position, StoredDocument } from '../documents.ts';
 import { SvcError, toSvcError } from '../errors.ts';
-import { repeat } from '../kit/waits.ts';
+import { repeat, sleep } from '../kit/waits.ts';
 import type { KeptFrom } from '../ledger/kept-from.ts';
 import { DEAD_LETTERS, LEDGER } from '../ledger/segments.ts';
 import type { Locator } from '../locator.ts';
@@ -69,9 +69,8 @@ export class Retention {
     readonly field: string;
     readonly all: Collection<StoredDocument>;
   }[];
-  #stopped = false;
+  readonly #stopping = new AbortController();
   #endSweeps: () => Promise<void> = async () => {};
-  #wakeUp: () => void = () => {};
 
   static async open(parts: RetentionParts): Promise<Retention> {
     const { documents } = parts;
@@ -92,15 +91,14 @@ export class Retention {
   }
 
   start(): void {
-    if (this.#stopped) return;
+    if (this.#stopping.signal.aborted) return;
     const { clock, intervalMs } = this.#parts;
     this.#endSweeps = repeat(clock, intervalMs, () => this.#sweepOnce());
   }
 
   /** Stops after the running step. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#wakeUp();
+    this.#stopping.abort();
     await this.#endSweeps();
   }
 
@@ -137,7 +135,7 @@ export class Retention {
   async #finishRemovals(): Promise<number> {
     const { removals, warn } = this.#parts;
     let removed = 0;
-    for (let after: Position | undefined; !this.#stopped; ) {
+    for (let after: Position | undefined; !this.#stopping.signal.aborted; ) {
       const { finished, next, failure } = await removals.step(after);
       removed += finished;
       if (failure !== undefined) warn('deleted actors could not be removed; the next sweep tries again', failure);
@@ -156,7 +154,7 @@ export class Retention {
 
   /** Adds the fields for retention to actors that earlier versions archived. Their time begins now. */
   async #describeOld(tenant: string): Promise<void> {
-    while (!this.#stopped) {
+    while (!this.#stopping.signal.aborted) {
       const old = await this.#actors.find({ tenant, where: { retained_as: null }, limit: PAGE });
       for (const actor of old) {
         const retained = await this.#described(actor);
@@ -196,7 +194,7 @@ export class Retention {
     let excess = await this.#excess(rule, { tenant, where: { retained_as: thing } }, this.#actors);
     const before = await this.#before(rule);
     let removed = 0;
-    for (let kept = 0; removed < MOST_REMOVED && !this.#stopped; ) {
+    for (let kept = 0; removed < MOST_REMOVED && !this.#stopping.signal.aborted; ) {
       const where = { retained_as: thing };
       const page = await this.#actors.find({ tenant, where, sort: [['ended_at', 'asc']], limit: PAGE, skip: kept });
       const isDue = (actor: ArchivedActor): boolean => (actor.ended_at ?? 0) < before || excess > 0;
@@ -264,7 +262,7 @@ export class Retention {
   }
 
   async #remove(tenant: string, actors: readonly ArchivedActor[]): Promise<number> {
-    if (this.#stopped) return 0;
+    if (this.#stopping.signal.aborted) return 0;
     await this.#parts.removals.removeOld(tenant, actors.map(oldActor));
     return actors.length;
   }
@@ -275,7 +273,7 @@ export class Retention {
     let excess = await this.#excess(rule, { tenant }, all);
     const before = await this.#before(rule);
     let removed = 0;
-    while (removed < MOST_REMOVED && !this.#stopped) {
+    while (removed < MOST_REMOVED && !this.#stopping.signal.aborted) {
       const page = await all.find({ tenant, sort: [[field, 'asc']], limit: SEGMENTS });
       const gone = page.filter((one) => {
         const go = numberOf(one, field) < before || excess > 0;
@@ -305,21 +303,14 @@ export class Retention {
   }
 
   async #upkeep(step: () => Promise<boolean>): Promise<void> {
-    for (let count = 0; count < MOST_UPKEEP_STEPS && !this.#stopped; count += 1) {
+    for (let count = 0; count < MOST_UPKEEP_STEPS && !this.#stopping.signal.aborted; count += 1) {
       if (!(await step())) return;
       await this.#pause();
     }
   }
 
   #pause(): Promise<void> {
-    if (this.#stopped) return Promise.resolve();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.after(PAUSE_MS, resolve);
-    this.#wakeUp = () => {
-      cancel();
-      resolve();
-    };
-    return promise;
+    return sleep(this.#parts.clock, PAUSE_MS, this.#stopping.signal);
   }
 }
 

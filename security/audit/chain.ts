@@ -2,6 +2,7 @@ import type { EntryRecord } from '../../manifests/audit/entries.ts';
 import { type ChainEnd, emptyChain, nextRecord } from '../../manifests/audit/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Collection } from '../../runtime/documents.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 import { type Block, blockOf, type PendingEntry } from './blocks.ts';
 
 /** Most records of one document. */
@@ -72,7 +73,7 @@ export class Chain {
         waitMs = RETRY_MS;
       } catch (thrown) {
         this.#parts.warn(`the audit of tenant ${this.#parts.tenant} could not be written`, thrown);
-        await new Promise<void>((resolve) => void this.#parts.clock.after(waitMs, resolve));
+        await sleep(this.#parts.clock, waitMs);
         waitMs = Math.min(waitMs * 2, MOST_RETRY_MS);
       }
     }

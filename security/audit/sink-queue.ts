@@ -1,6 +1,7 @@
 import type { EntryRecord } from '../../manifests/audit/entries.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { counted } from '../../runtime/kit/counted.ts';
+import { sleep, within } from '../../runtime/kit/waits.ts';
 
 /** One record for a sink: a line of JSON without a line feed, and the fields that a sink may need. */
 export interface SinkLine {
@@ -66,10 +67,7 @@ export class SinkQueue {
 
   /** Waits for the sink for at most `waitMs`. */
   async close(waitMs: number): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.after(waitMs, late.resolve);
-    await Promise.race([this.#writing, late.promise]);
-    cancel();
+    await within(this.#parts.clock, waitMs, this.#writing ?? Promise.resolve());
     this.#isClosed = true;
     await this.#parts.sink.close();
   }
@@ -97,7 +95,7 @@ export class SinkQueue {
         waitMs = RETRY_MS;
       } catch (thrown) {
         if (waitMs === RETRY_MS) warn('the audit sink does not accept entries; they wait', thrown);
-        await new Promise<void>((resolve) => void clock.after(waitMs, resolve));
+        await sleep(clock, waitMs);
         waitMs = Math.min(waitMs * 2, MOST_RETRY_MS);
       }
     }

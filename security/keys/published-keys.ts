@@ -7,6 +7,7 @@ import type { Collection, CollectionSpec, Documents } from '../../runtime/docume
 import { SvcError, toSvcError } from '../../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../../runtime/identity.ts';
 import { Lazy } from '../../runtime/kit/lazy.ts';
+import { sleep } from '../../runtime/kit/waits.ts';
 
 const MIN_MODULUS_BITS = 2_048;
 
@@ -236,7 +237,7 @@ class DocumentKeys implements PublishedKeys {
   async #lookAfterCooldown(): Promise<void> {
     const waitMs = COOLDOWN_MS - (this.#clock.monotonic() - this.#attemptedAtMs);
     // Even without a wait this must yield: `#next` must be set before it is cleared.
-    await (waitMs > 0 ? new Promise<void>((resolve) => void this.#clock.after(waitMs, resolve)) : Promise.resolve());
+    await (waitMs > 0 ? sleep(this.#clock, waitMs) : Promise.resolve());
     // Later calls may need a newer key, so they get the next read.
     this.#next = null;
     this.#attemptedAtMs = this.#clock.monotonic();
