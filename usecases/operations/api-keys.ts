@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { SCOPES } from '../../security/api.ts';
 import { operation } from './operation.ts';
 import { flagField } from './schemas/catalog.ts';
-import { nextPageField, pageAsked, pageFields } from './schemas/fields.ts';
+import { nextPageField, pageAsked, pageFields, uuid } from './schemas/fields.ts';
 
 const MOST_KEYS_LISTED = 1_000;
 
-const KeyIdParams = z.object({ id: z.guid('invalid API key id').describe('UUID') });
+const KeyIdParams = z.object({ id: uuid('invalid API key id') });
 
 const NewKeyBody = z.strictObject({
   name: z.string().min(1).max(100).describe('Purpose.'),

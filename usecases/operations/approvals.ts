@@ -78,7 +78,7 @@ export const APPROVAL_OPERATIONS = [
     answer: ApprovalFound,
     rest: { method: 'GET', path: '/v1/human-approvals/:id', style: 'plain', texts },
     async handle({ approvals }, { identity, params }) {
-      const found = await approvals.get(identity, params.id.toLowerCase());
+      const found = await approvals.get(identity, params.id);
       return found === null ? GONE : { request: found };
     },
   }),
@@ -94,9 +94,8 @@ export const APPROVAL_OPERATIONS = [
     commands: ['approval approve'],
     async handle({ approvals }, { identity, params, body, trace }) {
       const { feedback = null, approved_by: by = null } = body ?? {};
-      const id = params.id.toLowerCase();
-      await approvals.answer(identity, id, { payload: 'approved', feedback, by }, { trace });
-      return { status: 'approved' as const, request_id: id };
+      await approvals.answer(identity, params.id, { payload: 'approved', feedback, by }, { trace });
+      return { status: 'approved' as const, request_id: params.id };
     },
   }),
   operation({
@@ -110,9 +109,8 @@ export const APPROVAL_OPERATIONS = [
     tool: 'svc.approval.reject',
     commands: ['approval reject'],
     async handle({ approvals }, { identity, params, body: { reason, rejected_by: by = null }, trace }) {
-      const id = params.id.toLowerCase();
-      await approvals.answer(identity, id, { payload: 'rejected', feedback: reason, by }, { trace });
-      return { status: 'rejected' as const, request_id: id };
+      await approvals.answer(identity, params.id, { payload: 'rejected', feedback: reason, by }, { trace });
+      return { status: 'rejected' as const, request_id: params.id };
     },
   }),
 ];

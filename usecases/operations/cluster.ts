@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { planFleet } from '../fleet-plan.ts';
 import { operation } from './operation.ts';
 import { joiningNodes, NodeId, PartitionLoads, PlanAnswer, TakeoverAnswer } from './schemas/cluster.ts';
-import { limitField, list, nextPageField, pageAsked, pageFields, pageTokenField } from './schemas/fields.ts';
+import { limitField, list, nextPageField, pageAsked, pageFields, pageTokenField, uuid } from './schemas/fields.ts';
 import { several } from './schemas/runs.ts';
 
 const MOST_LISTED = 500;
@@ -82,7 +82,7 @@ const MOST_JOIN_TOKENS_LISTED = 1_000;
 
 const DAY_SECONDS = 86_400;
 
-const JoinTokenIdParams = z.object({ id: z.guid('invalid join token id').describe('UUID') });
+const JoinTokenIdParams = z.object({ id: uuid('invalid join token id') });
 
 const texts = z.array(z.string().min(1).max(300)).max(32);
 

@@ -48,9 +48,9 @@ export const EXECUTION_OPERATIONS = [
     commands: ['task execute'],
     grpc: 'ExecuteAgent',
     async handle(ports, { identity, trace, headers, body }) {
-      const { agent_id, workflow_execution_id, ...rest } = body;
+      const { agent_id, workflow_execution_id: workflowExecutionId, ...rest } = body;
       const agent = await agentNamed(ports.agents, identity, agent_id);
-      const call = { ...rest, agent, workflowExecutionId: workflow_execution_id?.toLowerCase() };
+      const call = { ...rest, agent, workflowExecutionId };
       return startExecution(ports, call, { identity, trace, idempotencyKey: headers['idempotency-key'] });
     },
   }),
@@ -66,6 +66,7 @@ export const EXECUTION_OPERATIONS = [
         status: z.enum(EXECUTION_STATUSES).optional(),
         workflow_execution_id: z
           .guid('expected a UUID')
+          .toLowerCase()
           .optional()
           .describe('Only those that belong to this workflow execution.'),
         ...pageFields(20, MOST_LISTED),
@@ -80,7 +81,7 @@ export const EXECUTION_OPERATIONS = [
         ...pageAsked(page, MOST_LISTED),
         agentId: agent_id === undefined ? undefined : await agentNamed(agents, identity, agent_id),
         status,
-        workflowExecutionId: workflow_execution_id?.toLowerCase(),
+        workflowExecutionId: workflow_execution_id,
       };
       const { items, ...next } = await executions.list(identity, filter);
       return { executions: items, ...next };
@@ -96,7 +97,7 @@ export const EXECUTION_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/executions/:id', style: 'plain', texts, also: [404] },
     tool: 'svc.task.status',
     commands: ['task status'],
-    handle: ({ executions }, { identity, params }) => executions.status(identity, params.id.toLowerCase()),
+    handle: ({ executions }, { identity, params }) => executions.status(identity, params.id),
   }),
   operation({
     ...common,
@@ -111,7 +112,7 @@ export const EXECUTION_OPERATIONS = [
     rest: { method: 'GET', path: '/v1/executions/:id/why', style: 'plain', texts, also: [404] },
     tool: 'svc.trace.why',
     commands: ['why'],
-    handle: ({ why }, { identity, params }) => why.execution(identity, params.id.toLowerCase()),
+    handle: ({ why }, { identity, params }) => why.execution(identity, params.id),
   }),
   operation({
     ...common,
@@ -127,11 +128,10 @@ export const EXECUTION_OPERATIONS = [
     tool: 'svc.task.logs',
     commands: ['task logs'],
     async handle({ executions }, { identity, params, query }) {
-      const executionId = params.id.toLowerCase();
-      const log = await logPage(query, { most: MOST_EVENTS, of: `execution ${executionId}` }, (page) =>
-        executions.logs(identity, executionId, page),
+      const log = await logPage(query, { most: MOST_EVENTS, of: `execution ${params.id}` }, (page) =>
+        executions.logs(identity, params.id, page),
       );
-      return { execution_id: executionId, ...log, events: log.events.map((event) => ({ ...event })) };
+      return { execution_id: params.id, ...log, events: log.events.map((event) => ({ ...event })) };
     },
   }),
   operation({
@@ -146,9 +146,8 @@ export const EXECUTION_OPERATIONS = [
     tool: 'svc.task.cancel',
     commands: ['task cancel'],
     async handle({ executions }, { identity, trace, params }) {
-      const executionId = params.id.toLowerCase();
-      await executions.cancel(identity, executionId, { identity, trace });
-      return { execution_id: executionId, cancelled: true as const };
+      await executions.cancel(identity, params.id, { identity, trace });
+      return { execution_id: params.id, cancelled: true as const };
     },
   }),
   operation({
@@ -163,9 +162,8 @@ export const EXECUTION_OPERATIONS = [
     tool: 'svc.task.remove',
     commands: ['task remove'],
     async handle({ executions }, { identity, params }) {
-      const executionId = params.id.toLowerCase();
-      await executions.remove(identity, executionId);
-      return { execution_id: executionId, removed: true as const };
+      await executions.remove(identity, params.id);
+      return { execution_id: params.id, removed: true as const };
     },
   }),
 ];

@@ -57,7 +57,7 @@ export const RUN_OPERATIONS = [
     },
     commands: ['fork'],
     handle(ports, { identity, trace, headers, params, body: { message_id, ...changes } }) {
-      const call = { ...changes, id: params.id.toLowerCase(), messageId: message_id };
+      const call = { ...changes, id: params.id, messageId: message_id };
       return forkRun(ports, call, { identity, trace, idempotencyKey: headers['idempotency-key'] });
     },
   }),

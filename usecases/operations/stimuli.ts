@@ -43,7 +43,7 @@ export const STIMULUS_OPERATIONS = [
     input: { params: StimulusIdParams },
     answer: StimulusRecord,
     rest: { method: 'GET', path: '/v1/stimuli/:id', style: 'coded', also: [404] },
-    handle: ({ stimuli: received }, { identity, params }) => received.get(identity.tenant, params.id.toLowerCase()),
+    handle: ({ stimuli: received }, { identity, params }) => received.get(identity.tenant, params.id),
   }),
   operation({
     ...routes,

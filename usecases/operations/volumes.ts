@@ -49,7 +49,7 @@ export const VOLUME_OPERATIONS = [
     answer: VolumeAnswer,
     rest: { method: 'GET', path: '/v1/volumes/:id', style: 'coded', also: [404] },
     commands: ['volume show'],
-    handle: ({ volumes }, { identity, params }) => volumes.get(identity, params.id.toLowerCase()),
+    handle: ({ volumes }, { identity, params }) => volumes.get(identity, params.id),
   }),
   operation({
     ...common,
@@ -70,7 +70,7 @@ export const VOLUME_OPERATIONS = [
     commands: ['volume events'],
     async handle({ volumes }, { identity, params, query: { event, path, ...page } }) {
       const asked = pageAsked(page, MOST);
-      const { items, ...next } = await volumes.events(identity, params.id.toLowerCase(), { event, path }, asked);
+      const { items, ...next } = await volumes.events(identity, params.id, { event, path }, asked);
       return { events: items.map(({ tenant: _tenant, ...shown }) => shown), ...next };
     },
   }),
@@ -86,9 +86,8 @@ export const VOLUME_OPERATIONS = [
     rest: { method: 'DELETE', path: '/v1/volumes/:id', style: 'coded', also: [404, 409] },
     commands: ['volume delete'],
     async handle({ volumes }, { identity, params }) {
-      const id = params.id.toLowerCase();
-      await volumes.delete(identity, id);
-      return { volume_id: id, deleted: true as const };
+      await volumes.delete(identity, params.id);
+      return { volume_id: params.id, deleted: true as const };
     },
   }),
 ];

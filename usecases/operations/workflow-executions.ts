@@ -74,7 +74,7 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     rest: { method: 'GET', path: `${path}/:id`, style: 'coded', texts, also: [404] },
     tool: 'svc.workflow.executions.get',
     commands: ['workflow executions get', 'workflow status'],
-    handle: ({ workflows: { workflows } }, { identity, params }) => workflows.get(identity, params.id.toLowerCase()),
+    handle: ({ workflows: { workflows } }, { identity, params }) => workflows.get(identity, params.id),
   }),
   operation({
     ...common,
@@ -89,7 +89,7 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     rest: { method: 'GET', path: `${path}/:id/why`, style: 'coded', texts, also: [404] },
     tool: 'svc.trace.why',
     commands: ['why'],
-    handle: ({ why }, { identity, params }) => why.workflow(identity, params.id.toLowerCase()),
+    handle: ({ why }, { identity, params }) => why.workflow(identity, params.id),
   }),
   operation({
     ...common,
@@ -105,11 +105,10 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.logs',
     commands: ['workflow logs'],
     async handle({ workflows: { workflows } }, { identity, params, query }) {
-      const executionId = params.id.toLowerCase();
-      const log = await logPage(query, { most: MOST_LOGS, of: `workflow execution ${executionId}` }, (page) =>
-        workflows.logs(identity, executionId, page),
+      const log = await logPage(query, { most: MOST_LOGS, of: `workflow execution ${params.id}` }, (page) =>
+        workflows.logs(identity, params.id, page),
       );
-      return { execution_id: executionId, ...log };
+      return { execution_id: params.id, ...log };
     },
   }),
   operation({
@@ -124,9 +123,8 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.signal',
     commands: ['workflow signal'],
     async handle({ workflows: { workflows } }, { identity, params, body, trace }) {
-      const executionId = params.id.toLowerCase();
-      await workflows.signal(identity, executionId, body.response, { trace });
-      return { signalled: true as const, execution_id: executionId };
+      await workflows.signal(identity, params.id, body.response, { trace });
+      return { signalled: true as const, execution_id: params.id };
     },
   }),
   operation({
@@ -141,9 +139,8 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.cancel',
     commands: ['workflow cancel'],
     async handle({ workflows: { workflows } }, { identity, params, trace }) {
-      const executionId = params.id.toLowerCase();
-      await workflows.cancel(identity, executionId, { trace });
-      return { execution_id: executionId, cancelled: true as const };
+      await workflows.cancel(identity, params.id, { trace });
+      return { execution_id: params.id, cancelled: true as const };
     },
   }),
   operation({
@@ -158,9 +155,8 @@ export const WORKFLOW_EXECUTION_OPERATIONS = [
     tool: 'svc.workflow.remove',
     commands: ['workflow remove'],
     async handle({ workflows: { workflows } }, { identity, params }) {
-      const executionId = params.id.toLowerCase();
-      await workflows.remove(identity, executionId);
-      return { execution_id: executionId, removed: true as const };
+      await workflows.remove(identity, params.id);
+      return { execution_id: params.id, removed: true as const };
     },
   }),
 ];

@@ -78,7 +78,7 @@ const getPipelineConfig = {
 /** GET /v1/execute/{id}: svc.execute.status (W40). */
 function getPipelineRoute(app: RestApp, intents: IntentApi): void {
   app.get('/v1/execute/:id', { config: getPipelineConfig, schema }, (request) =>
-    intents.status(callerOf(request), request.params.id.toLowerCase()),
+    intents.status(callerOf(request), request.params.id),
   );
 }
 

@@ -117,7 +117,7 @@ function streamRoute(app: RestApp, parts: RestParts, { path, style, notFound, ru
   const config = { access: 'read', problems: style, texts: { notFound } } as const;
   app.get(path, { config, schema, ...streamOptions(style) }, async (request, reply) => {
     const viewer = callerOf(request);
-    const id = request.params.id.toLowerCase();
+    const { id } = request.params;
     const source = {
       hasEnded: async () => !isOpen((await runs.status(viewer, id)).status),
       events: (after: number, limit: number) => runs.events(viewer, id, after, limit),

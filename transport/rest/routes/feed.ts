@@ -129,7 +129,7 @@ export function feedRoute(app: RestApp, parts: RestParts): void {
     const asked = {
       topics: topicsOf(keyedCallerOf(request), topic),
       filter: runFilterOf(conditions),
-      followed: run?.toLowerCase(),
+      followed: run,
       after: after === undefined || after === '' ? undefined : parseFeedId(after),
     };
     return serveRecords(parts, request, reply, async (stream) =>

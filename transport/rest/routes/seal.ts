@@ -122,7 +122,7 @@ function listSessionsRoute(app: RestApp, { sessions }: SealParts): void {
   app.get('/v1/seal/sessions', { config: { access: 'read' }, schema }, async (request) => {
     const { execution_id, ...page } = request.query;
     const { items, ...next } = await sessions.list(callerOf(request), {
-      executionId: execution_id?.toLowerCase(),
+      executionId: execution_id,
       ...pageAsked(page, MOST_SESSIONS),
     });
     return { sessions: items, count: items.length, ...next };
@@ -138,7 +138,7 @@ function getSessionRoute(app: RestApp, { sessions }: SealParts): void {
     response: { 200: SessionSummary, ...problems },
   };
   app.get('/v1/seal/sessions/:id', { config: { access: 'read' }, schema }, async (request) =>
-    sessions.get(callerOf(request), request.params.id.toLowerCase()),
+    sessions.get(callerOf(request), request.params.id),
   );
 }
 
@@ -152,7 +152,7 @@ function revokeSessionRoute(app: RestApp, { sessions }: SealParts): void {
   };
   app.post('/v1/seal/sessions/:id/revoke', { config: { access: 'write' }, schema }, async (request) => {
     const identity = callerOf(request);
-    const id = request.params.id.toLowerCase();
+    const { id } = request.params;
     await sessions.revoke(identity, id);
     const { status } = await sessions.get(identity, id);
     return { session_id: id, status: status === 'closed' ? ('closed' as const) : ('revoked' as const) };
@@ -170,7 +170,7 @@ function auditSessionRoute(app: RestApp, { sessions, signer }: SealParts): void 
   app.get('/v1/seal/sessions/:id/audit', { config: { access: 'read' }, schema }, async (request) => {
     const caller = callerOf(request);
     const { tenant } = caller;
-    const session_id = request.params.id.toLowerCase();
+    const session_id = request.params.id;
     const records = await sessions.audit(caller, session_id);
     const last = records.at(-1);
     if (last === undefined) throw new SvcError('internal', 'a session has no record');

@@ -42,7 +42,7 @@ const CHANGES = { access: 'write', forKeepers: true } as const;
 function listFilesRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.get('/v1/volumes/:id/files', { config: { access: 'read' }, schema: listFilesSchema }, async (request) => {
     const { path } = request.query;
-    const id = request.params.id.toLowerCase();
+    const { id } = request.params;
     await volumes.requireSeen(callerOf(request), id);
     const { entries, truncated } = await volumes.files.list(callerOf(request).tenant, id, path, MOST);
     return { path, entries: [...entries], truncated };
@@ -66,7 +66,7 @@ const downloadFileSchema = {
 function downloadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   const options = { config: { access: 'read' }, schema: downloadFileSchema, exposeHeadRoute: false } as const;
   app.get('/v1/volumes/:id/files/content', options, async (request, reply) => {
-    const id = request.params.id.toLowerCase();
+    const { id } = request.params;
     await volumes.requireSeen(callerOf(request), id);
     const file = await volumes.files.download(callerOf(request).tenant, id, request.query.path);
     const content = Readable.from(file.content, { objectMode: false });
@@ -100,7 +100,7 @@ function uploadFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
     scope.put('/v1/volumes/:id/files/content', { config: CHANGES, schema: uploadFileSchema }, async (request) => {
       refuseCompressed(request);
-      const id = request.params.id.toLowerCase();
+      const { id } = request.params;
       // A refused upload keeps the connection open, so that the client can read the error.
       const { body } = request;
       const content = body instanceof Readable ? body.iterator({ destroyOnReturn: false }) : Buffer.alloc(0);
@@ -129,8 +129,8 @@ const makeDirectorySchema = {
 function makeDirectoryRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.post('/v1/volumes/:id/files/mkdir', { config: CHANGES, schema: makeDirectorySchema }, async (request) => {
     const { path } = request.body;
-    await volumes.requireSeen(callerOf(request), request.params.id.toLowerCase());
-    await volumes.files.mkdir(callerOf(request).tenant, request.params.id.toLowerCase(), path);
+    await volumes.requireSeen(callerOf(request), request.params.id);
+    await volumes.files.mkdir(callerOf(request).tenant, request.params.id, path);
     return { path };
   });
 }
@@ -153,7 +153,7 @@ function deleteFileRoute(app: RestApp, { volumes }: VolumeRouteParts): void {
   app.delete('/v1/volumes/:id/files', { config: CHANGES, schema: deleteFileSchema }, async (request) => {
     const { path, recursive } = request.query;
     const all = recursive === '' || recursive === 'true';
-    const id = request.params.id.toLowerCase();
+    const { id } = request.params;
     await volumes.requireSeen(callerOf(request), id);
     await volumes.files.delete(callerOf(request).tenant, id, path, { recursive: all });
     return { path, deleted: true as const };

@@ -7,6 +7,7 @@ import {
   EXECUTION_ID_TEXT,
   nextPageField,
   pageFields,
+  uuid,
 } from '../../../usecases/operations/schemas/fields.ts';
 import { type ProblemStatuses, problemSchemas } from './problems.ts';
 
@@ -140,13 +141,13 @@ export const SessionSummary = z
 export const MOST_SESSIONS = 1_000;
 
 export const SessionQuery = z.object({
-  execution_id: z.guid(EXECUTION_ID_TEXT).optional(),
+  execution_id: z.guid(EXECUTION_ID_TEXT).toLowerCase().optional(),
   ...pageFields(100, MOST_SESSIONS),
 });
 
 export const SessionList = z.object({ sessions: z.array(SessionSummary), count: z.number().int(), ...nextPageField });
 
-export const SessionParams = z.object({ id: z.guid('invalid session id').describe('UUID') });
+export const SessionParams = z.object({ id: uuid('invalid session id') });
 
 export const RevokeAnswer = z.object({ session_id: z.string(), status: z.enum(['revoked', 'closed']) });
 

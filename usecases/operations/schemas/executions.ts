@@ -66,7 +66,11 @@ export const StartBody = z.strictObject({
   input: z.string().describe('Task input passed to the agent.'),
   version: versionField('agent'),
   context: jsonObject.optional().describe('Values for the prompt template.'),
-  workflow_execution_id: z.guid('expected a UUID').optional().describe('Workflow execution that the run belongs to.'),
+  workflow_execution_id: z
+    .guid('expected a UUID')
+    .toLowerCase()
+    .optional()
+    .describe('Workflow execution that the run belongs to.'),
   labels: labelsField,
 });
 

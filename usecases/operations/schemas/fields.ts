@@ -6,7 +6,8 @@ import type { Json, JsonObject } from '../../../runtime/json.ts';
 export const AGENT_ID_TEXT = 'invalid agent id';
 export const EXECUTION_ID_TEXT = 'invalid execution id';
 
-const uuid = (text: string) => z.guid(text).describe('UUID');
+/** A UUID in lower case: upper and lower case name the same thing. */
+export const uuid = (text: string) => z.guid(text).toLowerCase().describe('UUID');
 
 /** UUID or name: `agentNamed` finds the agent. */
 export const AgentId = z

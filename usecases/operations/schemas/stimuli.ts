@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nextPageField } from './fields.ts';
+import { nextPageField, uuid } from './fields.ts';
 
 const MAX_NAME_CHARS = 200;
 
@@ -43,7 +43,7 @@ export const StimulusRecord = z
   })
   .meta({ id: 'Stimulus' });
 export const StimulusList = z.object({ stimuli: z.array(StimulusRecord), ...nextPageField });
-export const StimulusIdParams = z.object({ id: z.guid('invalid stimulus id').describe('UUID') });
+export const StimulusIdParams = z.object({ id: uuid('invalid stimulus id') });
 
 export const StimulusRoute = z
   .object({

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { STORAGE_EVENTS } from '../../ports/volumes.ts';
+import { uuid } from './fields.ts';
 
-export const VolumeIdParams = z.object({ id: z.guid('invalid volume id').describe('UUID') });
+export const VolumeIdParams = z.object({ id: uuid('invalid volume id') });
 
 /** Longest TTL: ten years, in hours. */
 const MAX_TTL_HOURS = 87_600;
