@@ -135,7 +135,7 @@ async function findAddress(
 /** Refuses a start that its actor would certainly refuse for its size, before anything is created for it. */
 export function refuseLargeExecution({ input, context }: Pick<StartExecution, 'input' | 'context'>): void {
   // Values of the context can be in it twice, so twice the limit is the least that is certain.
-  refuseCertainlyTooLarge('input', [input, context], 2 * LIMITS.inputBytes);
+  refuseCertainlyTooLarge('input', [input, context], 2 * LIMITS.inputBytes, LIMITS.inputBytes);
 }
 
 /** Implements `ExecutionApi` over messages, committed states and the collection `EXECUTIONS`. */

@@ -33,13 +33,13 @@ const CANONICAL: PieceRules = {
 };
 
 /**
- * Refuses a part of a start that its actor would certainly refuse, before anything is created for it. Throws
- * `payload_too_large` naming `field`.
+ * Refuses a part of a start that its actor would certainly refuse, before anything is created for it. `limit` is that of
+ * the actor, in bytes. Throws `payload_too_large` naming `field`.
  */
-export function refuseCertainlyTooLarge(field: string, value: unknown, most: number): void {
-  if (!hasMoreChars(value, most)) return;
-  throw new SvcError('payload_too_large', `${field} has more than ${most} bytes`, {
+export function refuseCertainlyTooLarge(field: string, value: unknown, mostChars: number, limit = mostChars): void {
+  if (!hasMoreChars(value, mostChars)) return;
+  throw new SvcError('payload_too_large', `${field} has more than ${limit} bytes`, {
     field,
-    details: [{ path: field, message: `expected at most ${most}` }],
+    details: [{ path: field, message: `expected at most ${limit}` }],
   });
 }

@@ -64,7 +64,8 @@ export function readToken(
   field = 'page_token',
 ): Position | undefined {
   if (pageToken === undefined) return undefined;
-  if (skip !== 0) throw invalidField(field, 'expected without skip and offset: the token says where the page begins');
+  if (skip !== 0)
+    throw invalidField(field, 'expected no skip or offset beside it: the token says where the page begins');
   const [format, digest, ...position] = partsOf(pageToken);
   if (format !== FORMAT || digest !== digestOf(what) || !position.every(isScalar))
     throw invalidField(

@@ -67,7 +67,7 @@ describe('lists that are longer than a page', () => {
     const both = { limit: '2', skip: '2', page_token: String(token) };
     await assert.rejects(
       client().json('GET', '/v1/agents', { query: both }),
-      /page_token: expected without skip and offset/,
+      /page_token: expected no skip or offset beside it/,
     );
   });
 

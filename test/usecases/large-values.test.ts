@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalHash } from '../../manifests/audit/record.ts';
 import { jsonInTurns } from '../../runtime/kit/json-pieces.ts';
+import { refuseLargeExecution } from '../../usecases/executions.ts';
 import { hashInTurns } from '../../usecases/large-values.ts';
 
 const names = Object.fromEntries(
@@ -22,3 +23,8 @@ for (const [title, value] of VALUES) {
     assert.equal(await hashInTurns(value), canonicalHash(value));
   });
 }
+
+test('an input that is refused before its start names the limit of the execution', () => {
+  const refused = { code: 'payload_too_large', message: /^input has more than 1048576 bytes$/ };
+  assert.throws(() => refuseLargeExecution({ input: 'x'.repeat(3 * 1024 * 1024), context: {} }), refused);
+});

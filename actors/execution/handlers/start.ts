@@ -97,7 +97,9 @@ export const asAgent = (plan: ExecutionPlan, agent_id: string): ExecutionPlan =>
   plan.tools.security_context === undefined ? plan : { ...plan, tools: { ...plan.tools, agent_id } };
 
 export function refuseTooLong(input: string, variables: RunningExecution['variables']): void {
-  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify(variables));
+  // The braces of an empty context are not of the caller: an input of exactly the limit is accepted.
+  const context = Object.keys(variables).length === 0 ? 0 : Buffer.byteLength(JSON.stringify(variables));
+  const bytes = Buffer.byteLength(input) + context;
   if (bytes <= LIMITS.inputBytes) return;
   const message = `input and context have ${bytes} bytes, the limit is ${LIMITS.inputBytes}`;
   throw new SvcError('payload_too_large', message, { field: 'input' });

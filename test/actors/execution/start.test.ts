@@ -98,7 +98,7 @@ const REFUSED: readonly Refused[] = [
     manifest: manifestOf(),
     extra: { input: 'x'.repeat(1024 * 1024 + 1) },
     code: 'payload_too_large',
-    names: /1048579 bytes/,
+    names: /1048577 bytes/,
   },
   {
     title: 'a prompt that does not fit a program argument',
@@ -197,6 +197,13 @@ test('a program gets its prompt as argument, the node environment, references un
     rules: { network: 'closed', read_only: false },
   });
   assert.equal(driven.timers.get('execution')?.at, driven.now + 60_000);
+});
+
+test('an input of exactly 1 MiB is accepted, and with a context by which it is larger it is not', () => {
+  const input = 'x'.repeat(1024 * 1024);
+  assert.equal(new DrivenExecution().start(manifestOf(), { input }).reply?.ok, true);
+  const { reply } = new DrivenExecution().start(manifestOf(), { input, context: { a: 1 } });
+  assert.equal(reply?.ok === false && reply.code, 'payload_too_large');
 });
 
 test('a security policy never widens, and zero means not given', () => {

@@ -88,7 +88,7 @@ describe('OpenAPI document', () => {
     const limit = find('GET /v1/executions').parameters?.find(({ name }) => name === 'limit');
     assert.deepEqual(
       { ...limit?.schema, description: undefined },
-      { type: 'integer', minimum: 1, maximum: 999_999_999, description: undefined },
+      { type: 'integer', minimum: 1, maximum: 2_147_483_647, description: undefined },
     );
     assert.notEqual(limit?.required, true);
   });

@@ -49,9 +49,10 @@ test('blank texts are refused, and the field is named as the caller wrote it', (
 test('a number that is none, or out of its bounds, is refused with the bounds', () => {
   const textOf = (result: ReturnType<ReturnType<typeof limitField>['safeParse']>) => result.error?.issues[0]?.message;
   const limit = limitField(50, 500);
-  for (const given of ['-1', '0', 'many', '1.5', '', '9999999999'])
+  for (const given of ['-1', '0', 'many', '1.5', '', '2147483648', '9999999999', '99999999999'])
     assert.equal(textOf(limit.safeParse(given)), 'expected a whole number from 1 to 500', given);
-  assert.equal(limit.parse('501'), 501, 'above the most it is capped, not refused');
+  for (const all of ['501', '2147483647'])
+    assert.equal(limit.parse(all), Number(all), 'above the most it is capped, not refused');
   assert.equal(textOf(skipField.safeParse('-1')), 'expected a whole number from 0 to 1000000');
 });
 

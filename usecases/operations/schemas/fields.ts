@@ -24,7 +24,7 @@ export const RequestIdParams = z.object({ id: RequestId });
 /** Any JSON object. The body was parsed and its size checked before, so its values are not checked again. */
 export const jsonObject = z.record(z.string(), z.unknown()).pipe(z.custom<JsonObject>(() => true));
 
-const DIGITS = /^\d{1,9}$/;
+const DIGITS = /^\d{1,10}$/;
 /** Query values are text. Only plain digits count as numbers (no `0x10`, no blanks). */
 const digits = (value: unknown): unknown => (typeof value === 'string' && DIGITS.test(value) ? Number(value) : value);
 const wholeNumber = (least: number, most: number, shownMost = most) => {
@@ -54,9 +54,12 @@ export const telling = (mostChars: number) => z.string().max(mostChars).regex(/\
 /** Largest `skip`. The stores allow no more and would answer with another text. */
 const MOST_SKIPPED = 1_000_000;
 
+/** The largest number of 32 bits, which clients send for "all". */
+const MOST_ASKED = 2 ** 31 - 1;
+
 /** `?limit`: a value above `most` is capped (H3). */
 export const limitField = (usual: number, most: number) =>
-  wholeNumber(1, 999_999_999, most)
+  wholeNumber(1, MOST_ASKED, most)
     .default(usual)
     .describe(`Maximum number of entries; default ${usual}, at most ${most}.`);
 export const skipField = wholeNumber(0, MOST_SKIPPED).default(0).describe('Number of entries to skip.');
