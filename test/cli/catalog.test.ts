@@ -23,6 +23,9 @@ spec: {initial_state: END, states: {END: {kind: System, command: finalize, trans
 `,
 } as const;
 
+/** Both have the same commands; test/cli/agent.test.ts and test/cli/workflow.test.ts have those of one. */
+const KINDS = someOf(['agent', 'workflow'] as const, 2);
+
 describe('status and scope on the command line', () => {
   let node: ProductNode;
   let directory = '';
@@ -35,7 +38,7 @@ describe('status and scope on the command line', () => {
     await rm(directory, { recursive: true });
   });
 
-  for (const kind of ['agent', 'workflow'] as const)
+  for (const kind of KINDS)
     test(`svc ${kind} deploys in a scope, pauses, resumes, archives, promotes, demotes and deletes`, async () => {
       const svc = (...args: string[]) => runSvc([kind, ...args], { SVC_URL: node.url });
       const says = async (pattern: RegExp, ...args: string[]): Promise<void> => {
@@ -67,7 +70,7 @@ describe('status and scope on the command line', () => {
     });
 
   test('lists come in pages', async () => {
-    for (const kind of ['agent', 'workflow'] as const) {
+    for (const kind of KINDS) {
       const svc = (...args: string[]) => runSvc([kind, ...args], { SVC_URL: node.url });
       for (const name of ['page-a', 'page-b', 'page-c']) {
         const file = join(directory, `${kind}-${name}.yaml`);

@@ -17,7 +17,7 @@ const STATES = [
   ...['GENERATE_AGENT', 'WRITE_CODE', 'VALIDATE_CODE', 'REPAIR_CODE', 'VALIDATE_REPAIRED', 'EXECUTE_CODE'],
   'FORMAT_RESULT',
 ];
-const KILLED_IN = someOf(STATES, 4);
+const KILLED_IN = someOf(STATES, STATES.length);
 
 const slowly = (text: string) => ({ text, chunks: 5, delay_ms: 300 });
 
