@@ -40,54 +40,24 @@ interface TracesParts {
 export async function openTraces(parts: TracesParts) {
   const { stores, runtime, clock, executions, workflows, volumes, placement } = parts;
   const { client, recorded } = runtime;
-  const { registry, payloads } = recorded;
-  const actors = createActorReads({
-    client,
-    registry,
-    executions,
-    workflows,
-    store: stores.store,
-    payloads,
-    nodeOf: (partition) => placement.holderOf(partition),
-  });
-  const deadLetters = createDeadLetterApi({
-    client,
-    registry,
-    executions,
-    workflows,
-    letters: await stores.documents.collection<DeadLetter>(DEAD_LETTERS),
-    payloads,
-    clock,
-  });
+  const { registry, payloads, retry } = recorded;
+  const { documents, store } = stores;
+  const sight = { client, registry, executions, workflows };
+  const letters = await documents.collection<DeadLetter>(DEAD_LETTERS);
   const reading: TraceParts = {
-    client,
-    registry,
-    executions,
-    workflows,
+    ...sight,
     documents: {
-      executions: await stores.documents.collection<ExecutionDocument>(EXECUTIONS),
-      workflows: await stores.documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
+      executions: await documents.collection<ExecutionDocument>(EXECUTIONS),
+      workflows: await documents.collection<WorkflowExecutionDocument>(WORKFLOW_EXECUTIONS),
     },
-    store: stores.store,
+    store,
     payloads,
     clock,
     ledger: runtime.ledger,
   };
-  const past: ActorHistoryParts = {
-    client,
-    registry,
-    executions,
-    workflows,
-    payloads,
-    retry: recorded.retry,
-    ledger: runtime.ledger,
-  };
-  const { documents } = stores;
+  const past: ActorHistoryParts = { ...sight, payloads, retry, ledger: runtime.ledger };
   const tap = createTapApi({
-    client,
-    registry,
-    executions,
-    workflows,
+    ...sight,
     clock,
     tail: async (tenant) => {
       keptLedger(reading);
@@ -96,11 +66,11 @@ export async function openTraces(parts: TracesParts) {
     storage: volumes && ((tenant) => volumes.tail(tenant)),
   });
   return {
-    actors,
-    actorMailbox: createActorMailboxApi({ client, registry, executions, workflows }),
+    actors: createActorReads({ ...sight, store, payloads, nodeOf: (partition) => placement.holderOf(partition) }),
+    actorMailbox: createActorMailboxApi(sight),
     actorHistory: createActorHistoryApi(past),
     forks: createForkApi({ ...past, blobs: stores.blobs }),
-    deadLetters,
+    deadLetters: createDeadLetterApi({ ...sight, letters, payloads, clock }),
     traces: createTraceApi(reading),
     messages: createMessageApi(reading),
     tap,

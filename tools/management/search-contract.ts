@@ -45,8 +45,8 @@ export const requestOf = (asked: Asked): SearchRequest => ({
   limit: asked.limit,
   minScore: asked.min_score,
   includePlatformTemplates: asked.include_platform_templates,
-  ...(asked.labels === undefined ? {} : { labels: asked.labels }),
-  ...(asked.status === undefined ? {} : { status: asked.status }),
+  labels: asked.labels,
+  status: asked.status,
 });
 
 export const searchAnswer = (tool: string, { query }: Asked, hits: readonly SearchHit[]) => ({

@@ -21,7 +21,7 @@ export function taskTools(late: LateManagement): Tool[] {
   return [
     define(taskExecute, async ({ agent_id, intent, input, version }, { ports, identity, call }) => {
       const { trace, signal, id: executionId } = call;
-      const asked = { agent: agent_id, ...taskInput(intent, input), ...(version === undefined ? {} : { version }) };
+      const asked = { agent: agent_id, ...taskInput(intent, input), version };
       const { execution_id } = await ports.starts.agent(asked, { identity, trace, signal, executionId });
       return { execution_id, status: 'started' };
     }),
@@ -33,8 +33,7 @@ export function taskTools(late: LateManagement): Tool[] {
 
     define(taskList, async ({ agent_id, limit }, { ports, identity }) => {
       const agentId = agent_id === undefined ? undefined : await idOf({ ports, identity }, agent_id);
-      const filter = { limit, ...(agentId === undefined ? {} : { agentId }) };
-      const { items: found } = await ports.executions.list(identity, filter);
+      const { items: found } = await ports.executions.list(identity, { limit, agentId });
       return {
         executions: found.map(({ execution_id: id, agent_id: of, status, started_at }) => ({
           ...{ id, agent_id: of, status, started_at },

@@ -60,7 +60,7 @@ export function workflowDeployTools(late: LateManagement): Tool[] {
 
     define(workflowList, async ({ tenant_id, scope, user_id }, { ports, identity }) => {
       const eyes = eyesOf(inTenant(identity, tenant_id, 'tenant not found'), user_id);
-      const { items } = await ports.workflows.list(eyes, scope === undefined ? {} : { scope });
+      const { items } = await ports.workflows.list(eyes, { scope });
       return { workflows: items.map(listed) };
     }),
 

@@ -24,22 +24,19 @@ const MISSING = 'workflow execution not found';
 export function workflowRunTools(late: LateManagement): Tool[] {
   const define = managed(late);
   return [
-    define(workflowRun, async ({ name: workflow, intent, input, blackboard, version }, { ports, identity, call }) => {
-      const asked = {
-        ...{ workflow, input },
-        ...(intent === undefined ? {} : { intent }),
-        ...(blackboard === undefined ? {} : { blackboard }),
-        ...(version === undefined ? {} : { version }),
-      };
+    define(workflowRun, async ({ name: workflow, ...rest }, { ports, identity, call }) => {
       const { trace, signal, id: executionId } = call;
-      const { execution_id } = await ports.starts.workflow(asked, { identity, trace, signal, executionId });
+      const { execution_id } = await ports.starts.workflow(
+        { workflow, ...rest },
+        { identity, trace, signal, executionId },
+      );
       return { execution_id, status: 'started' };
     }),
 
     define(executionsList, async ({ workflow_id, limit, offset, tenant_id }, { ports, identity }) => {
       const asker = inTenant(identity, tenant_id, 'tenant not found');
-      const workflowId = workflow_id === undefined ? {} : { workflowId: await idOf(ports, asker, workflow_id) };
-      const { items, total } = await ports.runs.list(asker, { ...workflowId, limit, skip: offset });
+      const workflowId = workflow_id === undefined ? undefined : await idOf(ports, asker, workflow_id);
+      const { items, total } = await ports.runs.list(asker, { workflowId, limit, skip: offset });
       return { executions: items.map(listed), total, limit, offset };
     }),
 
