@@ -4,6 +4,7 @@ import type { EffectResult } from '../../runtime/effect.ts';
 import type { Identity } from '../../runtime/identity.ts';
 import { plainObject } from '../../runtime/json.ts';
 import type { ExecutionUpdate } from '../execution/update.ts';
+import { hasRules } from '../run-rules.ts';
 import { cancelPanel, concludeIfDone } from './concluding.ts';
 import { readJudge } from './judge-output.ts';
 import { type Convene as ConveneMessage, type Judge, judgePanelEvents, judgePanelMessages } from './messages.ts';
@@ -141,9 +142,9 @@ function JudgeUpdated(state: JudgePanelState, update: ExecutionUpdate, turn: Jud
 
 function takeVerdict(panel: JudgingPanel, judge: number, update: ExecutionUpdate, turn: JudgePanelTurn): JudgingPanel {
   if (update.status !== 'completed' || update.output === null) {
-    const said = [update.reason ?? update.status, update.error]
-      .filter((part) => part !== null && part !== '')
-      .join(': ');
+    const why = update.reason ?? update.status;
+    const isNamed = hasRules(panel, 5) && update.error?.startsWith(`${why}: `) === true;
+    const said = [isNamed ? null : why, update.error].filter((part) => part !== null && part !== '').join(': ');
     const ended = update.reason ?? undefined;
     return failSeat(panel, judge, { reason: `its execution ended without an output: ${said}`, ended }, turn);
   }

@@ -32,6 +32,8 @@ export const LIMITS = {
    * cancelled without output.
    */
   commandGraceMs: 3_000,
+  /** The same for a container. */
+  containerGraceMs: 5_000,
   /** How often a step whose outcome is in doubt is run again (E2). */
   inDoubtRepeats: 3,
   /** Depth of a child below the outermost workflow (W14). */

@@ -1,3 +1,4 @@
+import type { StateSpec } from '../../manifests/workflow/schema.ts';
 import { hasRules } from '../run-rules.ts';
 import { TIMERS } from './ending.ts';
 import { LIMITS } from './limits.ts';
@@ -15,13 +16,26 @@ export function withStateTimer(run: IdleWorkflow, turn: WorkflowTurn): IdleWorkf
   const { timeout_ms, kind } = currentStep(run);
   // The approval of a Human state has the timer itself.
   if (timeout_ms === null || kind === 'Human') return withoutSharedTimer(run, turn);
-  const ms = timeout_ms + (kind === 'System' ? LIMITS.commandGraceMs : 0);
+  const ms = timeout_ms + graceMs(run, kind);
   const ends_at = turn.now + ms;
   if (run.timer !== undefined && run.timer.fires_at <= ends_at)
     return { ...run, timer: { ends_at, fires_at: run.timer.fires_at } };
   turn.after(TIMERS.state, ms, 'StateTimedOut', { entry: run.entry });
   return hasOneTimer(run) ? { ...run, timer: { ends_at, fires_at: ends_at } } : run;
 }
+
+/** Time beyond its limit in which a state that ends its work by itself may report it. */
+function graceMs(run: IdleWorkflow, kind: StateSpec['kind']): number {
+  if (kind === 'System') return LIMITS.commandGraceMs;
+  const isContainer = kind === 'ContainerRun' || kind === 'ParallelContainerRun';
+  return isContainer && hasRules(run, 5) ? LIMITS.containerGraceMs : 0;
+}
+
+/** Time that is left to the current state, which waits, under rules 5 and later; zero or less when it is over. */
+export const stateLeftMs = (run: IdleWorkflow, turn: WorkflowTurn): number =>
+  run.timer === undefined
+    ? Number.POSITIVE_INFINITY
+    : run.timer.ends_at - graceMs(run, currentStep(run).kind) - turn.now;
 
 /** The current state has no limit here. A timer of its own was cleared with the state before. */
 export const withoutSharedTimer = (run: IdleWorkflow, turn: WorkflowTurn): IdleWorkflow =>

@@ -24,6 +24,7 @@ export async function runContainer(
 ): Promise<ContainerResult> {
   const { engine, limits, networks } = parts;
   const { signal } = context;
+  const begunAt = parts.clock.now();
   // Also for a container that this node started before a restart.
   if (input.sealed !== true) await networks?.learn(engine, limits.networkMode, signal);
   // Keeps the sweep from removing volumes of the container.
@@ -38,7 +39,8 @@ export async function runContainer(
   const interruptions = engine.interruptions;
   const { state, live } = await findStarted(parts, input, { owner, mounts, watch, context });
   try {
-    const leftMs = timeLeftMs(parts, state, input.timeout_ms);
+    const withinMs = (input.within_ms ?? Number.POSITIVE_INFINITY) - (parts.clock.now() - begunAt);
+    const leftMs = Math.min(timeLeftMs(parts, state, input.timeout_ms), withinMs);
     const { tenant } = owner;
     const outputEnded = live?.ended ?? null;
     const followed = await watch.follow({ id: state.id, tenant, mounts, leftMs, signal, outputEnded });

@@ -52,6 +52,8 @@ export const ContainerInput = z
     memory_bytes: z.number().int().min(1).optional(),
     /** Counts from the start of the container, by the engine's clock if another node started it. */
     timeout_ms: RunMs,
+    /** Counts from the first attempt of the effect, so that pulls and preparations are part of it. */
+    within_ms: z.number().int().min(1).optional(),
     /** No network, a read-only root, an unprivileged user, whatever the node's settings are. */
     sealed: z.boolean().optional(),
     /** Path in the secret store of `{"username", "password"}` or `user:password`. */

@@ -55,10 +55,10 @@ function leaveChild(state: RunningWorkflow, turn: WorkflowTurn): WorkflowState {
 
 function finishChild(run: IdleWorkflow, update: WorkflowUpdate, turn: WorkflowTurn): WorkflowState {
   const step = currentStep(run);
-  if (step.kind !== 'Subworkflow') return finish(run, childResult(update), turn);
+  if (step.kind !== 'Subworkflow') return finish(run, childResult(run, update), turn);
   if (update.status !== 'completed') {
     tellChildFailed(run, update.execution_id, update.reason ?? update.status, turn);
-    return finish(run, childResult(update), turn);
+    return finish(run, childResult(run, update), turn);
   }
   turn.emit('SubworkflowCompleted', {
     ...ids(run, update.execution_id),
@@ -72,7 +72,7 @@ function finishChild(run: IdleWorkflow, update: WorkflowUpdate, turn: WorkflowTu
     const record = { result: null, child_execution_id: update.execution_id };
     return finish(run, { ...failureOf(thrown), record }, turn);
   }
-  return finish(written, childResult(update), turn);
+  return finish(written, childResult(run, update), turn);
 }
 
 /** The child's workflow is known now: emitted once, and refused when it is among its own ancestors. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { KnownVolume } from '../../../manifests/metadata.ts';
 import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
+import { hasRules } from '../../run-rules.ts';
 import { release } from '../children.ts';
 import { doubtPolicy, failRun, isoTime } from '../ending.ts';
 import { jsonBytes } from '../json-values.ts';
@@ -9,12 +10,13 @@ import { LIMITS } from '../limits.ts';
 import type { WorkflowTurn } from '../messages.ts';
 import { advance, finish } from '../run.ts';
 import { type AwaitingOf, currentStep, type IdleWorkflow, isRunning, type WorkflowState } from '../state.ts';
-import { stopStateTimer, withStateTimer } from '../state-timer.ts';
+import { stateLeftMs, stopStateTimer, withStateTimer } from '../state-timer.ts';
 import {
   aggregate,
   askContainer,
   containerOutcome,
   containerResult,
+  endedByState,
   pauseMs,
   retryContainer,
   stepOutput,
@@ -48,8 +50,9 @@ function oneEnded(
   outcome: EffectResult['outcome'],
   turn: WorkflowTurn,
 ): WorkflowState {
-  const end = containerOutcome(outcome, step.resources.timeout_ms);
-  const again = end.error !== null && end.mayRetry && attempt < step.retry.max_attempts;
+  const ownMs = step.resources.timeout_ms;
+  const end = endedByState(run, containerOutcome(outcome, ownMs), { ownMs, attempt }, turn);
+  const again = end.error !== null && end.mayRetry && attempt < step.retry.max_attempts && !isStateOver(run, turn);
   const retryAt = again ? isoTime({ now: turn.now + pauseMs(step, attempt + 1) }) : null;
   tellEnded(run, end, { step_name: step.name ?? null, attempt, retryAt }, turn);
   if (!again) return finish(run, containerResult(end), turn);
@@ -60,6 +63,9 @@ function oneEnded(
   }
 }
 
+/** No further attempt fits into the time of the state. */
+const isStateOver = (run: IdleWorkflow, turn: WorkflowTurn): boolean => hasRules(run, 5) && stateLeftMs(run, turn) <= 0;
+
 function stepEnded(
   run: IdleWorkflow,
   step: StateOf<'ParallelContainerRun'>,
@@ -69,8 +75,8 @@ function stepEnded(
   turn: WorkflowTurn,
 ): WorkflowState {
   const { [name]: _ended, ...effects } = awaiting.effects;
-  const timeoutMs = step.steps.find((one) => one.name === name)?.resources.timeout_ms ?? 0;
-  const end = containerOutcome(outcome, timeoutMs);
+  const ownMs = step.steps.find((one) => one.name === name)?.resources.timeout_ms ?? 0;
+  const end = endedByState(run, containerOutcome(outcome, ownMs), { ownMs, attempt: 1 }, turn);
   tellEnded(run, end, { step_name: name, attempt: 1, retryAt: null }, turn);
   const output = stepOutput(end);
   const bytes = awaiting.bytes + jsonBytes(output);

@@ -3,16 +3,18 @@ import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import type { ContainerStep } from '../../../manifests/workflow/state.ts';
 import type { EffectResult } from '../../../runtime/effect.ts';
 import { ERRORS, isErrorCode } from '../../../runtime/errors.ts';
-import { isJsonObject, type JsonObject } from '../../../runtime/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../runtime/json.ts';
 import { keepHead } from '../../execution/bounded-text.ts';
+import { hasRules } from '../../run-rules.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 import { isoTime, TIMERS } from '../ending.ts';
 
 import type { WorkflowTurn } from '../messages.ts';
 import { isSealed, type Render, renderer, renderMap } from '../scope.ts';
-import type { Awaiting, IdleWorkflow } from '../state.ts';
-import { type Begun, failed, type StepError, StepFailed, type StepResult, succeeded } from './step.ts';
-import { endText } from './system.ts';
+import { type Awaiting, currentStep, type IdleWorkflow } from '../state.ts';
+import { stateLeftMs } from '../state-timer.ts';
+import { type Begun, failed, type StepError, StepFailed, StepFailure, type StepResult, succeeded } from './step.ts';
+import { endText, timedOutText } from './system.ts';
 import { knownVolume, renderedFiles, volumeNamed, withRunWorkspace } from './volumes.ts';
 
 /** Input of the effect `container.run`. */
@@ -21,12 +23,18 @@ type ContainerInput = JsonObject & { readonly image: string; readonly command: s
 /** Longest run time of a container, whatever its `resources.timeout`. */
 const MAX_CONTAINER_MS = 24 * 3_600_000;
 
+interface Asked {
+  readonly stepName: string | null;
+  /** Time that is left to the state; null: its timer alone ends the container (rules before 5). */
+  readonly withinMs: number | null;
+  readonly render: Render;
+}
+
 /** The rendered input of a container; throws when a template cannot be rendered. */
 function containerInput(
   run: IdleWorkflow,
   step: Omit<ContainerStep, 'name'>,
-  stepName: string | null,
-  render: Render,
+  { stepName, withinMs, render }: Asked,
 ): ContainerInput {
   const { cpu_millicores, memory_bytes, timeout_ms } = step.resources;
   const named = step.volumes.map(({ name, mount_path, read_only }) => {
@@ -55,6 +63,7 @@ function containerInput(
     ...(cpu_millicores === undefined ? {} : { cpu_millicores }),
     ...(memory_bytes === undefined ? {} : { memory_bytes }),
     timeout_ms: Math.min(timeout_ms, MAX_CONTAINER_MS),
+    ...(withinMs === null ? {} : { within_ms: withinMs }),
     ...(isSealed(run.manifest) ? { sealed: true } : {}),
     ...(step.registry_credentials === undefined ? {} : { registry_credentials: step.registry_credentials }),
   };
@@ -172,11 +181,32 @@ export function askContainer(
   attempt: number,
   turn: WorkflowTurn,
 ): Awaiting {
-  const input = containerInput(run, step, null, renderer(run));
+  const wholeMs = stateMs(run);
+  const withinMs = wholeMs === null || attempt === 1 ? wholeMs : stateLeftMs(run, turn);
+  if (withinMs !== null && withinMs <= 0) throw new StepFailure('state_timed_out', timedOutText(step.timeout_ms));
+  const input = containerInput(run, step, { stepName: null, withinMs, render: renderer(run) });
   bounded([input]);
   tellStarted(run, input, { step_name: step.name ?? null, attempt }, turn);
   const effectId = askEffect('container.run', input, { entry: run.entry, attempt }, turn);
   return { kind: 'container', effect_id: effectId, attempt, retry_at: null };
+}
+
+/** The whole time of the current state, as a limit of its containers; null where it is none to them. */
+const stateMs = (run: IdleWorkflow): number | null => (hasRules(run, 5) ? currentStep(run).timeout_ms : null);
+
+/** The outcome of a container that the limit of its state ended, not its own: it keeps its output, and the state timed out. */
+export function endedByState(
+  run: IdleWorkflow,
+  outcome: ContainerOutcome,
+  at: { readonly ownMs: number; readonly attempt: number },
+  turn: WorkflowTurn,
+): ContainerOutcome {
+  const wholeMs = stateMs(run);
+  if (wholeMs === null || outcome.error?.code !== 'container_timed_out') return outcome;
+  const isOfState = (at.attempt === 1 && wholeMs < at.ownMs) || stateLeftMs(run, turn) <= 0;
+  if (!isOfState) return outcome;
+  const error = { code: 'state_timed_out', message: timedOutText(currentStep(run).timeout_ms) };
+  return { ...outcome, error, mayRetry: false };
 }
 
 const MAX_PAUSE_MS = 24 * 3_600_000;
@@ -203,7 +233,11 @@ type Step = StateOf<'ParallelContainerRun'>;
 /** Kind ParallelContainerRun (W13): all steps start together. */
 export function beginParallelContainerRun(run: IdleWorkflow, step: Step, turn: WorkflowTurn): Begun {
   const render = renderer(run);
-  const inputs = bounded(step.steps.map(({ name, ...rest }) => containerInput(run, rest, name, render)));
+  const inputs = bounded(
+    step.steps.map(({ name, ...rest }) =>
+      containerInput(run, rest, { stepName: name, withinMs: stateMs(run), render }),
+    ),
+  );
   const effects = inputs.map((input, index): [string, string] => {
     const stepName = step.steps[index]?.name ?? '';
     tellStarted(run, input, { step_name: stepName, attempt: 1 }, turn);
@@ -239,10 +273,15 @@ export function aggregate(run: IdleWorkflow, step: Step, results: JsonObject, tu
     .filter(({ name }) => Object.hasOwn(results, name))
     .map(({ name }) => [name, results[name] ?? null]);
   const record = { output: Object.fromEntries(inOrder) };
+  if (Object.values(results).some(isOverTime)) return failed('state_timed_out', timedOutText(step.timeout_ms), record);
   const enough = { all_succeed: bad.length === 0, any_succeed: bad.length < total, best_effort: true };
   if (enough[step.completion]) return succeeded(record);
   return failed('steps_failed', `${bad.length} of ${total} steps failed: ${bad.join(', ')}`, record);
 }
+
+/** The time of the state ended this step. */
+const isOverTime = (output: Json): boolean =>
+  isJsonObject(output) && isJsonObject(output.error) && output.error.code === 'state_timed_out';
 
 function isSuccess(results: JsonObject, name: string): boolean {
   const output = Object.hasOwn(results, name) ? results[name] : undefined;

@@ -2,6 +2,7 @@ import type { StateOf } from '../../../manifests/workflow/schema.ts';
 import { addressOf } from '../../../runtime/address.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../runtime/json.ts';
 import type { Ask } from '../../approval/messages.ts';
+import { hasRules } from '../../run-rules.ts';
 import { askEffect, bounded } from '../ask-effect.ts';
 
 import { LIMITS } from '../limits.ts';
@@ -64,11 +65,12 @@ export const childProblem = (run: IdleWorkflow, workflowId: string): AncestryPro
   ancestryProblem(withSelf(run), workflowId);
 
 /** Output of kind Subworkflow (W14): status, result, child_execution_id. */
-export function childResult(update: WorkflowUpdate): StepResult {
+export function childResult(run: IdleWorkflow, update: WorkflowUpdate): StepResult {
   const child = { child_execution_id: update.execution_id };
   if (update.status === 'completed') return succeeded({ result: update.output, ...child });
   const code = update.status === 'cancelled' ? 'cancelled' : (update.reason ?? 'failed');
-  return failed(code, update.error ?? `the child workflow ${update.status}`, { result: null, ...child });
+  const ended = update.status === 'cancelled' && hasRules(run, 5) ? 'was cancelled' : update.status;
+  return failed(code, update.error ?? `the child workflow ${ended}`, { result: null, ...child });
 }
 
 /** The child's final blackboard under `result_key`, when the state has one and waited for the child. */

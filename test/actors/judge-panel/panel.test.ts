@@ -95,6 +95,17 @@ describe('a judge panel', () => {
     assert.equal(panel.asked.length, 0);
   });
 
+  test('the reason of a judge whose error names its code has the code once, under rules 5', () => {
+    const ended = { reason: 'model_refused', error: 'model_refused: the provider answered 400' };
+    const panel = new DrivenPanel();
+    panel.convene({ rules: 5 });
+    panel.word(0, 'failed', ended);
+    assert.equal(
+      panel.seat(0).reason,
+      'its execution ended without an output: model_refused: the provider answered 400',
+    );
+  });
+
   const LEFT_OUT: readonly [what: string, fail: (panel: DrivenPanel) => void, reason: RegExp, name: string][] = [
     [
       'that is not deployed',

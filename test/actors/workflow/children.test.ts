@@ -50,7 +50,10 @@ test('a child that fails, is cancelled or is missing fails the state with its re
   assert.equal(errorCode(failed), 'no_transition_matched');
   const cancelled = begun(CHILD);
   cancelled.childWord({ status: 'cancelled', reason: 'an operator' });
-  assert.equal(errorCode(cancelled), 'cancelled');
+  assert.deepEqual(toJson(record(cancelled).error), {
+    code: 'cancelled',
+    message: 'the child workflow was cancelled',
+  });
   const missing = begun(CHILD);
   missing.fail('not_found', 'workflow "child" is not deployed in this tenant');
   assert.equal(errorCode(missing), 'not_found');

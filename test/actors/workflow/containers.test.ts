@@ -24,6 +24,7 @@ test('a container has everything rendered and its limits, and what it left is th
     cpu_millicores: 500,
     memory_bytes: 64 * 1024 * 1024,
     timeout_ms: 30_000,
+    within_ms: 300_000,
     registry_credentials: 'registry/main',
   });
   run.exit(0, { stdout_truncated: true, stdout_bytes: 5_000_000 });

@@ -104,6 +104,12 @@ function hardening(init: boolean): void {
     assert.ok(result.duration_ms >= 2_900 && result.duration_ms < 30_000, String(result.duration_ms));
   });
 
+  promise('the time of its state over: ended like that, with what it wrote', async () => {
+    const result = await setup.run({ ...sh('echo began; sleep 60'), timeout_ms: 60_000, within_ms: 6_000 });
+    assert.deepEqual([result.exit_code, result.timed_out, result.stdout], [137, true, 'began\n']);
+    assert.ok(result.duration_ms < 6_500, String(result.duration_ms));
+  });
+
   promise('too many processes: the kernel refuses, and that is visible', async () => {
     const result = await setup.run(sh('for i in $(seq 100); do sleep 5 & done; wait'));
     assert.notEqual(result.exit_code, 0);
