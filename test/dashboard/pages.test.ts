@@ -248,7 +248,7 @@ describe('each page of the dashboard', { skip: browserMissing() }, () => {
       await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     }
     await page.goto(`${node.url}/runs/execution/${failed}?tab=attempts`);
-    const first = page.getByRole('region', { name: 'Attempt 1' });
+    const first = page.getByRole('region', { name: 'Iteration 1' });
     await first.getByText(`The first 20,000 of ${HUGE_COUNT} characters.`).waitFor();
     await first.locator('.long-foot').first().getByRole('button', { name: 'Show more' }).click();
     await first.getByText(`The first 100,000 of ${HUGE_COUNT} characters.`).waitFor();

@@ -206,7 +206,7 @@ describe('the page of runs', { skip: browserMissing() }, () => {
     assert.deepEqual([...tab.complaints, ...touched.complaints], []);
   });
 
-  test('a run begins with why it failed, shows each attempt with what the validators said, and is deleted only after a question', async () => {
+  test('a run begins with why it failed, shows each iteration with what the validators said, and is deleted only after a question', async () => {
     const strict = agentYaml('strict', {
       execution: { max_iterations: 2, validation: [{ type: 'regex', pattern: '^never$' }] },
     });
@@ -226,8 +226,8 @@ describe('the page of runs', { skip: browserMissing() }, () => {
       'a bar for each call of the model',
       async () => (await bars.and(page.locator('.axis-effect')).count()) === 2,
     );
-    await page.getByRole('link', { name: 'Attempts' }).click();
-    await page.getByRole('region', { name: 'Attempt 2' }).getByText('No difference.').waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'Iterations' }).click();
+    await page.getByRole('region', { name: 'Iteration 2' }).getByText('No difference.').waitFor({ state: 'attached' });
     await page.getByRole('link', { name: 'Events' }).click();
     const { total } = (await node.call('GET', `/v1/executions/${id}/events`)).body;
     await waitUntil('all events', async () => (await page.getByRole('row').count()) === Number(total) + 1);

@@ -8,9 +8,9 @@ import { Empty, ReadState } from '../../parts/notice.tsx';
 import { isObject } from '../../parts/schema-completion.ts';
 import { Status } from '../../parts/status.tsx';
 
-/** Each attempt of an agent: its output, the verdicts of the validators, and the difference to the previous attempt. */
+/** Each iteration of an agent: its output, the verdicts of the validators, and the difference to the previous one. */
 export function Attempts({ attempts, isLive }: { readonly attempts: readonly Attempt[]; readonly isLive: boolean }) {
-  if (attempts.length === 0) return <Empty title="No attempt has begun yet." />;
+  if (attempts.length === 0) return <Empty title="No iteration has begun yet." />;
   return (
     <>
       {attempts.map((attempt, index) => (
@@ -35,9 +35,9 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
   const { number, output, error, refinement, isOver } = attempt;
   const status = isOver ? (error === null ? 'completed' : 'failed') : 'running';
   return (
-    <section className="card" aria-label={`Attempt ${number}`}>
+    <section className="card" aria-label={`Iteration ${number}`}>
       <header>
-        <h2>Attempt {number}</h2>
+        <h2>Iteration {number}</h2>
         <Status status={status} label={isOver && error !== null ? plainLine(error.type, 60) : undefined} />
       </header>
       {error !== null && (
@@ -55,13 +55,13 @@ function OneAttempt({ attempt, before, isLive }: OneAttemptProps) {
       />
       {before !== undefined && isOver && (
         <details>
-          <summary>What changed since attempt {before.number}</summary>
-          <Differences before={before.output} after={output} label={`Attempt ${before.number} against ${number}`} />
+          <summary>What changed since iteration {before.number}</summary>
+          <Differences before={before.output} after={output} label={`Iteration ${before.number} against ${number}`} />
         </details>
       )}
       {refinement !== null && (
         <details>
-          <summary>What the next attempt received</summary>
+          <summary>What the next iteration received</summary>
           <LongText text={refinement} name={`refinement-${number}`} />
         </details>
       )}

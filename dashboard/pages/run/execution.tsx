@@ -25,7 +25,7 @@ import { Why } from './why.tsx';
 
 const TABS = [
   ['timeline', 'Timeline'],
-  ['attempts', 'Attempts'],
+  ['attempts', 'Iterations'],
   ['tools', 'Tool calls'],
   ['judges', 'Judges'],
   ['input', 'Input'],
@@ -97,7 +97,7 @@ function ExecutionFacts({ run, listed }: { readonly run: ExecutionStatus; readon
           </DefinitionLink>,
         ],
         ['Took', <Duration key="took" from={run.started_at} to={run.ended_at} />],
-        ['Attempts', formatCount(run.iteration_count)],
+        ['Iterations', formatCount(run.iteration_count)],
         ['Tokens in', formatCount(usage.input_tokens)],
         ['Tokens out', formatCount(usage.output_tokens)],
         ['Cost', usage.cost === 0 ? '0' : usage.cost.toFixed(6)],
