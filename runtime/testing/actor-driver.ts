@@ -1,23 +1,27 @@
 import type { Address } from '../address.ts';
 import { addressOf } from '../address.ts';
-import type { ActorDefinition, EffectRequest } from '../define-actor.ts';
+import type { ActorDefinition, EffectRequest, Schemas } from '../define-actor.ts';
 import type { Identity } from '../identity.ts';
 import { type Json, plainJson } from '../json.ts';
 import type { Message, MessageOrigin, Reply } from '../message.ts';
 import { frozen } from '../turns/record.ts';
 import { runTurn } from '../turns/turn.ts';
 
-/** The outcome of one message. */
+/** What one message led to. */
 export interface DrivenTurn {
   readonly type: string;
   /** Null when the handler sent no reply. A refusal is a reply that is not ok. */
   readonly reply: Reply | null;
   readonly events: readonly DrivenEvent[];
+  /** Messages to other actors. */
   readonly sends: readonly Message[];
+  /** Effects that the turn requested. */
   readonly effects: readonly OpenEffect[];
+  /** Ids of effects that the turn cancelled. */
   readonly cancelled: readonly string[];
 }
 
+/** One event of the actor's stream. */
 export interface DrivenEvent {
   readonly seq: number;
   readonly at: number;
@@ -25,6 +29,7 @@ export interface DrivenEvent {
   readonly payload: Json;
 }
 
+/** An effect that was requested: send its result as the message `request.replyAs`. */
 export interface OpenEffect {
   readonly id: string;
   readonly request: EffectRequest;
@@ -37,24 +42,28 @@ const START_MS = Date.UTC(2026, 0, 1);
  * moves with `advance`, so the same messages give the same results. Between turns the state goes through JSON, as in a
  * store, and is frozen, so a handler that changes it in place fails.
  */
-export class ActorDriver {
+export class ActorDriver<State = unknown, Messages extends Schemas = Schemas> {
   readonly address: Address;
+  /** Events of all turns. */
   readonly events: DrivenEvent[] = [];
   readonly turns: DrivenTurn[] = [];
   /** Effects that were requested and not cancelled, by id. */
   readonly effects = new Map<string, OpenEffect>();
   /** Pending timers: name to the message that will be sent, and when, Unix ms. */
   readonly timers = new Map<string, { readonly at: number; readonly type: string; readonly payload: Json }>();
+  /** Time of the next turn, Unix ms. */
   now = START_MS;
-  state: unknown;
+  /** The state after the last turn, as it comes back from a store. */
+  state: State;
+  /** Number of turns so far. */
   revision = 0;
   /** Identity of the sender of the next messages. */
   identity: Identity | null = null;
-  readonly #definition: ActorDefinition;
+  readonly #definition: ActorDefinition<State, Messages>;
   readonly #tenant: string;
   #messages = 0;
 
-  constructor(definition: ActorDefinition, tenant: string, id: string) {
+  constructor(definition: ActorDefinition<State, Messages>, tenant: string, id: string) {
     this.#definition = definition;
     this.#tenant = tenant;
     this.address = addressOf(definition.kind, tenant, id);
@@ -75,8 +84,8 @@ export class ActorDriver {
     return this.send(timer.type, timer.payload, 'timer');
   }
 
-  /** Handles one message. Throws the handler's error. */
-  send(type: string, payload: Json, origin: MessageOrigin = 'client'): DrivenTurn {
+  /** Handles one message. Throws the handler's error; a refusal is the turn's reply. */
+  send(type: keyof Messages & string, payload: Json, origin: MessageOrigin = 'client'): DrivenTurn {
     this.#messages += 1;
     const message: Message = {
       id: `00000000-0000-4000-8000-${String(this.#messages).padStart(12, '0')}`,

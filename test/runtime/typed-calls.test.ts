@@ -152,3 +152,14 @@ test('a runtime serves actors on stores that its author opened, and leaves them 
   assert.deepEqual(warned, []);
   await assert.rejects(startRuntime({ actors: [] }), /dataDir: name a folder \(with redis too\), or give stores/);
 });
+
+test('a driver takes only the messages of its definition, and its state has the type of the definition', () => {
+  const driver = new ActorDriver(counter, 'acme', 'a');
+  driver.send('Add', { by: 2 });
+  const { value } = driver.state;
+  assert.equal(value, 2);
+  // @ts-expect-error: the compiler refuses an unknown message; at run time the turn refuses it.
+  assert.deepEqual(driver.send('Ad', {}).reply, {
+    ...{ ok: false, code: 'invalid_argument', message: 'counter takes no message Ad', details: [] },
+  });
+});
