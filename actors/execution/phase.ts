@@ -96,25 +96,25 @@ function waitsOfCall(call: LoopCall): Wait[] {
 /** Stage of an execution when a message arrives. */
 type Stage = 'pending' | Wait['kind'] | 'ended';
 
-export function placesOf(state: ExecutionState): Stage[] {
+/** The stages that the execution is in: several while calls of tools run side by side. */
+export function stagesOf(state: ExecutionState): Stage[] {
   if (state.status === 'running') return waitsOf(phaseOf(state)).map(({ kind }) => kind);
   return [state.status === 'pending' ? 'pending' : 'ended'];
 }
 
+/** The stages of an open iteration. */
 const ITERATION = [
-  ...[
-    'model',
-    'program',
-    'grant',
-    'round',
-    'call',
-    'call judges',
-    'dispatch',
-    'panel',
-    'judge model',
-    'files',
-    'script',
-  ],
+  'model',
+  'program',
+  'grant',
+  'round',
+  'call',
+  'call judges',
+  'dispatch',
+  'panel',
+  'judge model',
+  'files',
+  'script',
 ] as const;
 
 /**
@@ -154,7 +154,7 @@ type MessageName = keyof typeof AWAITED;
 type WaitFor<M extends MessageName> = Extract<Wait, { readonly kind: (typeof AWAITED)[M][number] }>;
 
 const isFor = <M extends MessageName>(wait: Wait, message: M): wait is WaitFor<M> =>
-  AWAITED[message].some((place) => place === wait.kind);
+  AWAITED[message].some((stage) => stage === wait.kind);
 
 /** The wait that an answer ends; null when the answer is not awaited: it is late, repeated, or belongs to another iteration. */
 export function awaited<M extends MessageName>(
@@ -168,10 +168,10 @@ export function awaited<M extends MessageName>(
 }
 
 /** The running execution, if it accepts this timer or request, which names no wait; otherwise null. */
-export function taking(state: ExecutionState, message: MessageName): RunningExecution | null {
+export function runningThatTakes(state: ExecutionState, message: MessageName): RunningExecution | null {
   if (state.status !== 'running') return null;
   const awaiting: readonly Stage[] = AWAITED[message];
-  return placesOf(state).every((place) => awaiting.includes(place)) ? state : null;
+  return stagesOf(state).every((stage) => awaiting.includes(stage)) ? state : null;
 }
 
 /** Refuses a client's request to an execution that does not run. */

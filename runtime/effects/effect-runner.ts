@@ -33,7 +33,14 @@ export class EffectRunner {
   readonly #handlers = new Map<string, EffectHandler>();
   readonly #attempts = new Map<string, EffectAttempt>();
   readonly #counts: RunnerCounts = {
-    ...{ running: 0, parked: 0, started: 0, done: 0, failed: 0, retried: 0, inDoubt: 0, dropped: 0 },
+    running: 0,
+    parked: 0,
+    started: 0,
+    done: 0,
+    failed: 0,
+    retried: 0,
+    inDoubt: 0,
+    dropped: 0,
   };
   readonly #parking: EffectParking;
   readonly #outages: StoreOutages;

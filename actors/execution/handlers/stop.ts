@@ -1,7 +1,7 @@
 import { stopWork } from '../ending.ts';
 import { abandonIteration, timeIterationOut } from '../iteration.ts';
 import type { ExecutionTurn } from '../messages.ts';
-import { runningOf, taking } from '../phase.ts';
+import { runningOf, runningThatTakes } from '../phase.ts';
 import type { ExecutionState } from '../state.ts';
 
 /** Stops the running work; `execution_failed` with reason `cancelled` is the last event (W24). */
@@ -11,7 +11,7 @@ export function Cancel(
   turn: ExecutionTurn,
 ): ExecutionState {
   const running = runningOf(state, turn);
-  if (taking(running, 'Cancel') === null) {
+  if (runningThatTakes(running, 'Cancel') === null) {
     return turn.refuse('failed_precondition', 'the output of the execution is accepted already');
   }
   turn.reply({ cancelled: true });
@@ -30,7 +30,7 @@ export function ExecutionTimedOut(
   _message: Readonly<Record<string, never>>,
   turn: ExecutionTurn,
 ): ExecutionState {
-  const running = taking(state, 'ExecutionTimedOut');
+  const running = runningThatTakes(state, 'ExecutionTimedOut');
   if (running === null) return state;
   const message = `the execution took longer than ${running.plan.execution_timeout_ms} ms`;
   return abandonIteration(
@@ -47,7 +47,7 @@ export function IterationTimedOut(
   { iteration }: { readonly iteration: number },
   turn: ExecutionTurn,
 ): ExecutionState {
-  const running = taking(state, 'IterationTimedOut');
+  const running = runningThatTakes(state, 'IterationTimedOut');
   if (running === null || running.iteration_count !== iteration) return state;
   return timeIterationOut(stopWork(running, 'the iteration timed out', turn), turn);
 }

@@ -9,11 +9,14 @@ import {
 } from '../../../manifests/tool/contract.ts';
 import type { DispatchEnded } from '../messages.ts';
 import { type AllowedCall, LOOP } from './state.ts';
+
+/** The limits of a dispatched command: those of its grant, else the defaults. */
 export const ceilings = (allowed: AllowedCall | null) => ({
   timeout_secs: allowed?.limits.command?.timeout_secs ?? LOOP.dispatchSecs,
   max_output_bytes: allowed?.limits.command?.max_output_bytes ?? LOOP.dispatchOutputBytes,
 });
 
+/** Command and arguments of the call, which the policy has checked. Empty where they are missing. */
 export function dispatchedCommand(allowed: AllowedCall | null) {
   const { command, args } = allowed?.arguments ?? {};
   return {

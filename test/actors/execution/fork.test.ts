@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { execution } from '../../../actors/execution/definition.ts';
-import { phaseOf, placesOf, waitsOf } from '../../../actors/execution/phase.ts';
+import { phaseOf, stagesOf, waitsOf } from '../../../actors/execution/phase.ts';
 import { ExecutionState } from '../../../actors/execution/state.ts';
 import { type JsonObject, plainJson, plainObject } from '../../../runtime/json.ts';
 import { ActorDriver, type DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
@@ -56,7 +56,7 @@ describe('a fork of an execution goes on where the original is, under ids of its
       const original = way();
       const { fork, turn } = forkOf(original);
       assert.deepEqual(turn.reply, { ok: true, value: { execution_id: FORK_ID } });
-      assert.deepEqual(placesOf(ExecutionState.parse(fork.state)), placesOf(ExecutionState.parse(original.state)));
+      assert.deepEqual(stagesOf(ExecutionState.parse(fork.state)), stagesOf(ExecutionState.parse(original.state)));
       const before = waitsIn(original.state).map(({ id }) => id);
       const opened = [...turn.effects.map(({ id }) => id), ...turn.sends.map(({ to }) => to.split('/')[2])];
       for (const { kind, id } of waitsIn(fork.state)) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { z } from 'zod';
 import { executionActor } from '../../../actors/execution/definition.ts';
-import { AWAITED, phaseOf, placesOf, waitsOf } from '../../../actors/execution/phase.ts';
+import { AWAITED, phaseOf, stagesOf, waitsOf } from '../../../actors/execution/phase.ts';
 import { ExecutionState } from '../../../actors/execution/state.ts';
 import type { Json, JsonObject } from '../../../runtime/json.ts';
 import type { DrivenTurn } from '../../../runtime/testing/actor-driver.ts';
@@ -124,7 +124,7 @@ describe('a message in a phase that does not await it changes nothing, and an aw
   for (const [name, way] of Object.entries(WAYS)) {
     test(name, () => {
       const state = ExecutionState.parse(way().state);
-      const places: readonly string[] = placesOf(state);
+      const places: readonly string[] = stagesOf(state);
       const waits = state.status === 'running' ? waitsOf(phaseOf(state)) : [];
       for (const message of MESSAGES) {
         const awaits = waits.filter(({ kind }) => isAwaitedAt(message, kind)).map(({ id }) => id);
@@ -144,7 +144,7 @@ describe('a message in a phase that does not await it changes nothing, and an aw
 });
 
 test('the listed paths reach every phase', () => {
-  const reached = Object.values(WAYS).flatMap((way) => placesOf(ExecutionState.parse(way().state)));
+  const reached = Object.values(WAYS).flatMap((way) => stagesOf(ExecutionState.parse(way().state)));
   assert.deepEqual([...new Set<string>(reached)].sort(), PLACES.toSorted());
 });
 
