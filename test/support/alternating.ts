@@ -17,7 +17,7 @@ const ALIKE: readonly Alike[] = [
 /** Shorter files run each time. */
 const ALTERNATING_SECONDS = 5;
 
-interface Chosen {
+export interface Chosen {
   readonly files: readonly string[];
   /** What is not in this run, a line for each folder. */
   readonly said: readonly string[];
