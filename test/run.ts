@@ -2,7 +2,7 @@
  * Runs the test files, fast suites first. It ends with a table of the slowest files, the failures of all of them and one
  * plain line `N passed, N failed, N skipped`.
  *
- *   npm test                       every test, the repeated ones as a sample, of files with faults and kills every second one
+ *   npm test                       every test, the repeated ones as a sample
  *   npm test -- --quick            only files that start no server, container, browser or build, and take few seconds
  *   npm run test:long              every test at full size
  *   npm test -- runtime contract   files whose path holds one of the words
@@ -17,7 +17,6 @@ import { type EventData, run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
-import { alternating } from './support/alternating.ts';
 import { inBatches } from './support/batches.ts';
 import { buildPrograms } from './support/built-programs.ts';
 import { buildMongo } from './support/ferretdb.ts';
@@ -51,10 +50,7 @@ if (flags.includes('--quick')) process.env.SVC_TEST_SIZE = 'quick';
 if (flags.includes('--long')) process.env.SVC_TEST_SIZE = 'long';
 
 const named = testFiles().filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
-/** A run with words or flags has all that they name. */
-const isNormal = words.length === 0 && flags.length === 0;
-const chosen = isNormal ? alternating(named, recordedSeconds()) : { files: named, said: [] };
-const files = inOrder(flags.includes('--quick') ? quickFiles(named) : chosen.files);
+const files = inOrder(flags.includes('--quick') ? quickFiles(named) : named);
 
 /** Of all programs on this machine since it started, where the system counts it. */
 const machineSeconds = (): number =>
@@ -159,7 +155,6 @@ console.log(table(measured, machineSeconds() - machineBefore));
 if (flags.includes('--record')) record(measured);
 const skippedCounts = process.env.CI === 'true';
 for (const text of failures) console.log(text);
-for (const text of chosen.said) console.log(`${text}; npm run test:long has all, npm test -- WORDS those of a path`);
 if (count.skipped > 0) console.log(`SKIPPED ${count.skipped} tests: a part they need is missing on this machine.`);
 const failed = count.failed + (skippedCounts ? count.skipped : 0);
 console.log(`${count.passed} passed, ${failed} failed${skippedCounts ? '' : `, ${count.skipped} skipped`}`);
