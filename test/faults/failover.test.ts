@@ -114,3 +114,53 @@ test('a master of a Redis Cluster without replicas is killed: runs wait until it
     await servers.stop();
   }
 });
+
+/** Slots of the hash tags of logs (SLOT_TAGS). */
+const MOVED_TAGS = ['t0', 't3', 't7'] as const;
+/** How long a slot stays half moved: longer than a lease. */
+const HALF_MOVED_MS = 9_000;
+
+/** Begins to move the slot of a tag from its master to the next one: half of its keys. Returns what completes the move. */
+async function moveHalf(masters: readonly Redis[], tag: string): Promise<() => Promise<void>> {
+  const ids = await Promise.all(masters.map(async (one) => String(await one.call('CLUSTER', 'MYID'))));
+  const slot = Number(await masters[0]?.call('CLUSTER', 'KEYSLOT', `{svc:${tag}}`));
+  const counts = await Promise.all(masters.map((one) => one.call('CLUSTER', 'COUNTKEYSINSLOT', slot)));
+  const at = counts.findIndex((count) => Number(count) > 0);
+  const [from, to] = [masters[at], masters[(at + 1) % masters.length]];
+  const [fromId = '', toId = ''] = [ids[at], ids[(at + 1) % masters.length]];
+  assert.ok(from !== undefined && to !== undefined, `a master has the slot of ${tag}`);
+  const move = async (keys: readonly string[]): Promise<void> => {
+    const target = ['127.0.0.1', String(to.options.port), '', '0', '5000'];
+    if (keys.length > 0) await from.call('MIGRATE', ...target, 'KEYS', ...keys);
+  };
+  const left = async (): Promise<string[]> => {
+    const found = await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 10_000);
+    return Array.isArray(found) ? found.map(String) : [];
+  };
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId);
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', toId);
+  await move((await left()).filter((_, index) => index % 2 === 0));
+  return async () => {
+    for (let keys = await left(); keys.length > 0; keys = await left()) await move(keys);
+    for (const one of [to, from]) await one.call('CLUSTER', 'SETSLOT', slot, 'NODE', toId);
+  };
+}
+
+test('slots of a Redis Cluster stay half moved for longer than a lease: runs wait until they are moved, and each is one execution', {
+  skip,
+  timeout: 300_000,
+}, async () => {
+  const servers = await startRedisCluster();
+  const masters = servers.nodes.map(({ port }) => new Redis({ host: '127.0.0.1', port }));
+  try {
+    await through(servers.url, async () => {
+      const completions = await Promise.all(MOVED_TAGS.map((tag) => moveHalf(masters, tag)));
+      const end = performance.now() + HALF_MOVED_MS;
+      await waitUntil('they were half moved for long', () => performance.now() > end, 2 * HALF_MOVED_MS);
+      for (const complete of completions) await complete();
+    });
+  } finally {
+    for (const one of masters) one.disconnect();
+    await servers.stop();
+  }
+});
