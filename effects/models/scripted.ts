@@ -21,7 +21,7 @@ export function answerFromScript(options: { readonly clock: Clock; readonly scri
   return async function* answer(call: ModelCall): AsyncGenerator<ModelPart> {
     const path = call.target.provider.script;
     if (path === undefined) throw new ModelFailure('refused', 'it has no script');
-    const reply = chooseReply(await files.get(resolve(options.scriptDir, path)), call);
+    const reply = chooseReply(await files.get(resolve(options.scriptDir, path), path), call);
     yield* speak(reply, call, options.clock);
   };
 }
@@ -200,12 +200,13 @@ async function readScript(path: string): Promise<Script> {
 class ScriptFiles {
   readonly #files = new Map<string, ScriptFile>();
 
-  get(path: string): Promise<Script> {
+  /** `name`: the path as the configuration has it, for errors. */
+  get(path: string, name: string): Promise<Script> {
     const known = this.#files.get(path);
-    if (known !== undefined) return known.get();
+    if (known !== undefined) return known.get(name);
     const file = new ScriptFile(path);
     this.#files.set(path, file);
-    return file.get();
+    return file.get(name);
   }
 }
 
@@ -221,9 +222,10 @@ class ScriptFile {
     this.#path = path;
   }
 
-  async get(): Promise<Script> {
+  async get(name: string): Promise<Script> {
     const file = this.#stat();
-    if (file === undefined || !file.isFile()) throw new ModelFailure('refused', 'its script file cannot be read');
+    if (file === undefined || !file.isFile())
+      throw new ModelFailure('refused', `its script file ${name} cannot be read`);
     if (file.size > MAX_SCRIPT_BYTES) throw new ModelFailure('refused', `its script is over ${MAX_SCRIPT_BYTES} bytes`);
     const version = `${file.mtimeMs}:${file.size}:${file.ino}`;
     if (this.#known?.version !== version) this.#known = { version, script: readScript(this.#path) };

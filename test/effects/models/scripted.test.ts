@@ -102,7 +102,10 @@ describe('the scripted provider', () => {
       script: 'no.yaml',
       models: [{ alias: 'default', model: 's' }],
     });
-    assert.match((await failureOf({ providers: [missing], scriptDir: folder })).message, /cannot be read/);
+    assert.match(
+      (await failureOf({ providers: [missing], scriptDir: folder })).message,
+      /script file no\.yaml cannot be read/,
+    );
   });
 
   test('a pattern that is exponential in a backtracking engine ends at once', async () => {
