@@ -106,15 +106,21 @@ const VALUE_CHARS = 1;
  * Whether the JSON text of a value certainly has more characters than `most`, without making it: the characters of its names and
  * strings and one for each value. Stops at the first excess.
  */
-export function hasMoreChars(value: unknown, most: number): boolean {
-  let left = most;
-  const take = (inner: unknown): boolean => {
-    left -= VALUE_CHARS + (typeof inner === 'string' ? inner.length : 0);
-    if (left < 0) return true;
-    if (typeof inner !== 'object' || inner === null) return false;
-    if (Array.isArray(inner)) return inner.some(take);
-    for (const name of Object.keys(inner)) left -= name.length;
-    return left < 0 || Object.values(inner).some(take);
-  };
-  return take(value);
+export const hasMoreChars = (value: unknown, most: number): boolean => charsLeft(value, most) < 0;
+
+/** What is left of a number of characters behind those of a value; negative: they are too few. */
+function charsLeft(value: unknown, most: number): number {
+  let left = most - VALUE_CHARS;
+  if (typeof value === 'string') return left - value.length;
+  if (typeof value !== 'object' || value === null) return left;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left >= 0; at += 1) left = charsLeft(value[at], left);
+    return left;
+  }
+  const names = Object.keys(value);
+  for (const name of names) left -= name.length;
+  if (left < 0) return left;
+  const inner: unknown[] = Object.values(value);
+  for (let at = 0; at < inner.length && left >= 0; at += 1) left = charsLeft(inner[at], left);
+  return left;
 }

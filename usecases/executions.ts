@@ -13,6 +13,7 @@ import { newestFirst, type Page, type PageAsked, pageOf } from '../runtime/docum
 import type { Collection, Condition } from '../runtime/documents.ts';
 import { SvcError } from '../runtime/errors.ts';
 import { mayStop, seenPart, sees, tenantOfViewer, type Viewer } from '../runtime/identity.ts';
+import { compiledWhenHot } from '../runtime/kit/hot-schema.ts';
 import { poolOfTags } from '../runtime/locator.ts';
 import { type ExecutionStatus, listed, statusOf, tombstone } from './execution-status.ts';
 import { MAX_LOG_EVENTS } from './fields.ts';
@@ -111,10 +112,12 @@ async function refuseRemoved(
 }
 
 /** The fields of a state that decide who may see the execution. */
-const Seen = z.object({
-  status: z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']),
-  owner: z.string().optional(),
-});
+const seen = compiledWhenHot(
+  z.object({
+    status: z.enum(['pending', 'running', 'completed', 'failed', 'cancelled']),
+    owner: z.string().optional(),
+  }),
+);
 
 /** `findExecution` for calls that only need the address: the state is not read as a whole. */
 async function findAddress(
@@ -125,7 +128,7 @@ async function findAddress(
   const tenant = tenantOfViewer(viewer);
   const address = addressOf('execution', tenant, executionId);
   const snapshot = await client.read(address, null, { shared: true, unchecked: true });
-  const state = snapshot === null ? null : Seen.parse(snapshot.state);
+  const state = snapshot === null ? null : seen().parse(snapshot.state);
   if (state === null || state.status === 'pending') return findExecution({ client, executions }, viewer, executionId);
   if (!sees(viewer, state.owner)) throw notFound();
   await refuseRemoved(executions, { tenant, executionId }, state.status);

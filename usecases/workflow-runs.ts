@@ -27,6 +27,7 @@ import {
   type Viewer,
 } from '../runtime/identity.ts';
 import { BoundedCache } from '../runtime/kit/bounded-cache.ts';
+import { compiledWhenHot } from '../runtime/kit/hot-schema.ts';
 import type { ApprovalApi } from './approvals.ts';
 import type { ExecutionApi } from './executions.ts';
 import { MAX_LISTED, MAX_LOG_EVENTS } from './fields.ts';
@@ -84,8 +85,12 @@ type WorkflowClient = Pick<ActorClient, 'ask' | 'read' | 'events' | 'follow' | '
 
 const NEWEST_FIRST = newestFirst('started_at');
 
-/** The answer to the message Start. */
-const Started = z.object({ status: z.enum(WORKFLOW_STATUSES) });
+/** Schemas for what the actor of a run says: its state, what of that says who may see the run, and its answer to Start. */
+const read = {
+  state: compiledWhenHot(WorkflowState),
+  seen: compiledWhenHot(z.object({ status: z.enum(['pending', ...WORKFLOW_STATUSES]), owner: z.string().optional() })),
+  started: compiledWhenHot(z.object({ status: z.enum(WORKFLOW_STATUSES) })),
+};
 
 /** The state of a run that callers may see: started and not removed. */
 export interface WorkflowFound {
@@ -103,14 +108,11 @@ export async function findWorkflow(
 ): Promise<WorkflowFound> {
   const address = addressOf('workflow', tenantOfViewer(viewer), executionId);
   const snapshot = await parts.client.read(address, null, { unchecked: true });
-  const state = snapshot === null ? null : WorkflowState.parse(snapshot.state);
+  const state = snapshot === null ? null : read.state().parse(snapshot.state);
   if (snapshot === null || state === null || state.status === 'pending') throw notFound();
   await refuseUnseen(parts.executions, viewer, executionId, state, may);
   return { address, snapshot, state };
 }
-
-/** What of a state says who may see the run. */
-const Seen = z.object({ status: z.enum(['pending', ...WORKFLOW_STATUSES]), owner: z.string().optional() });
 
 /** `findWorkflow` for calls that only need the address: the state is not read as a whole. */
 async function findAddress(
@@ -120,7 +122,7 @@ async function findAddress(
 ): Promise<{ readonly address: Address }> {
   const address = addressOf('workflow', tenantOfViewer(viewer), executionId);
   const snapshot = await parts.client.read(address, null, { shared: true, unchecked: true });
-  const seen = snapshot === null ? null : Seen.parse(snapshot.state);
+  const seen = snapshot === null ? null : read.seen().parse(snapshot.state);
   if (seen === null || seen.status === 'pending') throw notFound();
   await refuseUnseen(parts.executions, viewer, executionId, { status: seen.status, owner: seen.owner }, sees);
   return { address };
@@ -197,7 +199,7 @@ export function createWorkflowApi(
       const type = request.fork === undefined ? 'Start' : 'Fork';
       const payload = startPayload(request);
       await turnFor(payload);
-      const { status } = Started.parse(await client.ask(address, type, payload, call));
+      const { status } = read.started().parse(await client.ask(address, type, payload, call));
       if (options?.isFirst === true && request.fork === undefined) owners.note(address, request.identity);
       return { execution_id: request.executionId, status };
     },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ActorDefinition } from '../define-actor.ts';
 import { SvcError } from '../errors.ts';
 import { jsonField } from '../json.ts';
+import { compiledWhenHot } from '../kit/hot-schema.ts';
 import type { TraceCount } from './trace-count.ts';
 
 /** A message that keeps failing, and those that wait behind it (K6). Bodies are encoded messages. */
@@ -15,29 +16,31 @@ const Stuck = z.object({
 });
 export type Stuck = z.infer<typeof Stuck>;
 
-const wireRecord = z.object({
-  /** Version of the definition that wrote the state. */
-  v: z.number().int(),
-  /** Number of turns that changed the actor. */
-  r: z.number().int(),
-  /** Sequence number of its last event. */
-  e: z.number().int(),
-  /** Pending timers: name -> id of the message that will be sent. */
-  t: z.record(z.string(), z.string()).optional(),
-  /** Unsettled effects. */
-  f: z.array(z.string()).optional(),
-  x: Stuck.optional(),
-  /** Length of its trace: trace, count, unreported, above. */
-  c: z
-    .tuple([
-      z.string(),
-      z.number().int(),
-      z.number().int(),
-      z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]).nullable(),
-    ])
-    .optional(),
-  s: z.unknown(),
-});
+const wireRecord = compiledWhenHot(
+  z.object({
+    /** Version of the definition that wrote the state. */
+    v: z.number().int(),
+    /** Number of turns that changed the actor. */
+    r: z.number().int(),
+    /** Sequence number of its last event. */
+    e: z.number().int(),
+    /** Pending timers: name -> id of the message that will be sent. */
+    t: z.record(z.string(), z.string()).optional(),
+    /** Unsettled effects. */
+    f: z.array(z.string()).optional(),
+    x: Stuck.optional(),
+    /** Length of its trace: trace, count, unreported, above. */
+    c: z
+      .tuple([
+        z.string(),
+        z.number().int(),
+        z.number().int(),
+        z.templateLiteral([z.string(), '/', z.string(), '/', z.string()]).nullable(),
+      ])
+      .optional(),
+    s: z.unknown(),
+  }),
+);
 
 /** This node's definition is older than the one that wrote an actor: a node of the newer version has to serve it. */
 export class NewerVersion extends SvcError {
@@ -77,7 +80,7 @@ export function encodeRecord(version: number, record: ActorRecord, state = JSON.
  * never downgraded. With `unchecked` the caller checks the state itself.
  */
 export function decodeRecord(definition: ActorDefinition, text: string, unchecked = false): ActorRecord {
-  const wire = wireRecord.parse(JSON.parse(text));
+  const wire = wireRecord().parse(JSON.parse(text));
   let state = wire.s;
   if (wire.v > definition.version) {
     throw new NewerVersion(`a newer version (${wire.v}) of ${definition.kind} wrote this actor`);
