@@ -4,6 +4,7 @@ import type { WorkflowManifest } from '../../manifests/workflow/schema.ts';
 import type { Turn } from '../../runtime/define-actor.ts';
 import { EffectResult } from '../../runtime/effect.ts';
 import { jsonField, jsonObjectField } from '../../runtime/json.ts';
+import { compiledWhenHot } from '../../runtime/kit/hot-schema.ts';
 import { Notify } from '../../runtime/message.ts';
 import { ForkedWork } from '../../runtime/recording/forked-work.ts';
 import { ApprovalUpdate } from '../approval/messages.ts';
@@ -34,15 +35,17 @@ export const WorkflowUpdate = z.object({
 export type WorkflowUpdate = z.output<typeof WorkflowUpdate>;
 
 /** The parts of a manifest that runs use. The catalog validated the whole manifest at deployment. */
-const manifestShape = z.looseObject({
-  metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.looseObject({}) }),
-  spec: z.looseObject({
-    initial_state: z.string(),
-    context: z.looseObject({}),
-    storage: z.looseObject({ shared_volumes: z.array(z.unknown()) }),
-    states: z.looseObject({}),
+const manifestShape = compiledWhenHot(
+  z.looseObject({
+    metadata: z.looseObject({ name: z.string(), version: z.string(), annotations: z.looseObject({}) }),
+    spec: z.looseObject({
+      initial_state: z.string(),
+      context: z.looseObject({}),
+      storage: z.looseObject({ shared_volumes: z.array(z.unknown()) }),
+      states: z.looseObject({}),
+    }),
   }),
-});
+);
 
 /** Manifests that were checked. Each turn of a run has the same object, which is never changed in place. */
 const checked = new WeakSet<object>();
@@ -50,7 +53,7 @@ const checked = new WeakSet<object>();
 export const manifestField = z.custom<WorkflowManifest>((value) => {
   if (typeof value !== 'object' || value === null) return false;
   if (checked.has(value)) return true;
-  const { success } = manifestShape.safeParse(value);
+  const { success } = manifestShape().safeParse(value);
   if (success) checked.add(value);
   return success;
 }, 'expected a normalised workflow manifest');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '../../../actors/workflow/limits.ts';
+import type { WorkflowManifest } from '../../../manifests/workflow/schema.ts';
 import { processorMs } from '../../support/processor-time.ts';
 import { DrivenWorkflow, manifestOf, pure } from './driven-workflow.ts';
 
@@ -24,6 +25,17 @@ test('a state that would write a key over the limit fails; a key that exists may
   const [, exited] = run.payloads('WorkflowStateExited');
   assert.equal(exited?.status, 'failed');
   assert.equal(run.blackboard.ran, undefined);
+});
+
+test('a key with the name of a setter is an entry like any other', () => {
+  const run = new DrivenWorkflow();
+  // Manifests refuse the name today; one that was stored before may have it.
+  const text = JSON.stringify(manifestOf({ A: pure('x') })).replace('"ran":"x"', '"__proto__":{"a":1}');
+  const manifest: WorkflowManifest = JSON.parse(text);
+  run.start(manifest);
+  assert.equal(run.status, 'completed');
+  assert.deepEqual(Object.keys(run.blackboard), ['__proto__', 'A']);
+  assert.equal(Object.getPrototypeOf(run.blackboard), Object.prototype);
 });
 
 test('a chain of 1,000 states over 10,000 keys copies them once a turn', () => {
