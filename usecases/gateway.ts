@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { expectation } from '../manifests/expectation.ts';
 import type { CallOptions } from '../runtime/client.ts';
 import { ERRORS, SvcError, toSvcError } from '../runtime/errors.ts';
 import type { Json, JsonObject } from '../runtime/json.ts';
@@ -84,13 +85,20 @@ export type GatewayHandler = (request: GatewayRequest, signal: AbortSignal) => P
 
 /** Parses a request. Throws `invalid_argument` that names each wrong field and what was expected. */
 export function gatewayRequestOf(value: unknown): GatewayRequest {
-  const read = GatewayRequest.safeParse(value);
+  const read = GatewayRequest.safeParse(value, { error: expected });
   if (read.success) return read.data;
   const details = read.error.issues
     .slice(0, 20)
     .map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
   const shown = details.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
   throw new SvcError('invalid_argument', shown, { details });
+}
+
+function expected(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === 'unrecognized_keys') return `unknown members: ${issue.keys.slice(0, 5).join(', ').slice(0, 200)}`;
+  if (issue.code === 'invalid_type' && issue.expected === 'object') return 'expected an object';
+  if (issue.code === 'invalid_union') return 'expected generate or dispatch_result';
+  return expectation(issue);
 }
 
 /** An error in the shape that a bootstrap gets. */

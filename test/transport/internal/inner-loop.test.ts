@@ -7,7 +7,7 @@ import { type GenerateRequest, type GenerateResponse, InnerLoopClient } from '..
 import { SvcError } from '../../../runtime/errors.ts';
 import type { JsonObject } from '../../../runtime/json.ts';
 import { createInternalGrpcServer, type SealMethods } from '../../../transport/grpc/inner-loop/server.ts';
-import type { DispatchApi, GatewayAnswer } from '../../../usecases/gateway.ts';
+import { type DispatchApi, type GatewayAnswer, gatewayRequestOf } from '../../../usecases/gateway.ts';
 import { AGENT, dispatch, EXECUTION, final, ScriptedLoop, TOKEN } from '../../effects/agents/bootstrap-places.ts';
 import { metadataOf, unary } from '../grpc/call.ts';
 
@@ -161,3 +161,17 @@ function generateValue() {
   if (GENERATE.request?.$case !== 'generate') throw new Error('not a generate');
   return GENERATE.request.value;
 }
+
+test('a malformed request of a bootstrap names its field and what was expected', () => {
+  const rows: readonly (readonly [unknown, RegExp])[] = [
+    [null, /^expected an object$/],
+    [{ type: 'shout' }, /^type: expected generate or dispatch_result$/],
+    [{ type: 'generate', agent_id: 'a', execution_id: 'e', iteration_number: 1 }, /^prompt: expected text$/],
+    [
+      { type: 'dispatch_result', execution_id: 'e', dispatch_id: 'd', colour: 'red' },
+      /^exit_code: expected a number; stdout: expected text.*; unknown members: colour$/,
+    ],
+  ];
+  for (const [given, message] of rows)
+    assert.throws(() => gatewayRequestOf(given), { code: 'invalid_argument', message });
+});
