@@ -78,7 +78,11 @@ type Input = Readonly<Record<string, unknown>>;
 export class Sender {
   readonly #options: ClientOptions;
 
+  /** Throws `TypeError` for an address without its scheme, such as `127.0.0.1:8080`: each call would fail. */
   constructor(options: ClientOptions) {
+    const { baseUrl } = options;
+    if (!/^https?:/.test(baseUrl) || !URL.canParse(baseUrl))
+      throw new TypeError(`baseUrl: expected an address such as http://127.0.0.1:8080, got ${baseUrl}`);
     this.#options = options;
   }
 

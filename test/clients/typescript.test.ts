@@ -229,6 +229,11 @@ describe('the TypeScript client', () => {
     assert.deepEqual(seen, ['7']);
   });
 
+  test('an address without its scheme is refused when the client is created', () => {
+    for (const baseUrl of ['127.0.0.1:8080', 'localhost:8080', 'ftp://127.0.0.1', 'http://', ''])
+      assert.throws(() => createClient({ baseUrl }), /baseUrl: expected an address such as http/);
+  });
+
   test('leaving the loop of a stream, or its signal, ends the request', async () => {
     let closed = 0;
     const server = createServer((_request, response) => {
