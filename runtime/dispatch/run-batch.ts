@@ -215,6 +215,8 @@ export class BatchRun {
   ): Promise<boolean> {
     const { drafts, effectsCancelled } = this.batch.writes;
     const locals = this.#locals(found.filter(({ id }) => !ahead.has(id) || !effectsCancelled.includes(id)));
+    // Results of the batch's own effects come later than it began.
+    if (locals.length > 0) this.batch.continueAt(this.#owner.clock.turn(0));
     const all = [...entries, ...locals.map(({ entry }) => entry)];
     const ready = await readyMessages(this.#parts, {
       entries: all,

@@ -34,13 +34,18 @@ export class Batch {
   readonly writes = new BatchWrites();
   readonly rows: TurnRow[] = [];
   readonly #rules: FailureRules;
-  readonly #now: number;
+  #now: number;
   readonly #micros: () => number;
 
   constructor(now: number, micros: () => number, rules: FailureRules) {
     this.#now = now;
     this.#micros = micros;
     this.#rules = rules;
+  }
+
+  /** The time of the turns that follow, which is never before that of the earlier ones. */
+  continueAt(now: number): void {
+    this.#now = now;
   }
 
   /**

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ActorStore, Commit } from '../../runtime/actor-store.ts';
 import { type Address, addressOf } from '../../runtime/address.ts';
 import { defineActor } from '../../runtime/define-actor.ts';
-import { EffectResult } from '../../runtime/effect.ts';
+import { defineEffect, EffectResult } from '../../runtime/effect.ts';
 import { SvcError } from '../../runtime/errors.ts';
 import { createPayloads } from '../../runtime/turns/payload.ts';
 import { decodeRecord } from '../../runtime/turns/record.ts';
@@ -91,6 +91,33 @@ test('read-only steps that end at once share one commit; the ledger has each of 
     const replayed = await replayActor(stepper, to, lines, { retry });
     assert.deepEqual(replayed.record, decodeRecord(stepper, text ?? ''));
     assert.deepEqual(replayed.events, await node.runtime.client.events(to, 0, 100));
+  } finally {
+    await node.stop();
+  }
+});
+
+test('turns of steps that share a commit have the times at which their results came', async () => {
+  const commits: Commit[] = [];
+  const slow = defineEffect({
+    kind: 'test.work',
+    input: z.object({ value: z.number() }),
+    // The result must be there at once, so the time passes without a wait.
+    async run() {
+      const until = performance.now() + 20;
+      while (performance.now() < until);
+      return 0;
+    },
+  });
+  const node = await startKernelNode({ definitions: [stepper], handlers: [slow], store: noting(commits) });
+  try {
+    const to = fresh('stepper');
+    await node.runtime.client.ask(to, 'Go', { mode: 'repeatable' });
+    assert.equal(commits.length, 1);
+    const [first, ...others] = (await node.runtime.client.events(to, 0, 100)).map(({ at }) => at);
+    assert.deepEqual(
+      others.map((at, index) => at - (first ?? 0) >= (index + 1) * 19),
+      [true, true, true, true],
+    );
   } finally {
     await node.stop();
   }
