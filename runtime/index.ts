@@ -176,7 +176,12 @@ class ThrownErrors {
   /** The error of this text that a handler of the actor threw last; otherwise the text. */
   take(address: Address, text: string): Error | string {
     const error = this.#errors.get(address);
-    return error !== undefined && text.includes(error.message) ? error : text;
+    if (error === undefined || !text.includes(error.message)) return text;
+    if (text === error.message) return error;
+    // The kernel has added what to do; the stack stays that of the handler.
+    const explained = new Error(text, { cause: error });
+    explained.stack = (error.stack ?? '').replace(error.message, () => text);
+    return explained;
   }
 
   #note(address: Address, error: Error): void {

@@ -144,6 +144,17 @@ test('an author gets the stack of what a handler threw', () => {
   });
 });
 
+test('an author whose handler changes its state in place gets the advice and the stack', () => {
+  const failing = withGo(function odd(state: object) {
+    return Object.assign(state, { n: 2 });
+  });
+  return onRuntime({ actors: [failing] }, async ({ client }, warned) => {
+    await assert.rejects(client.actor(tally, 'acme', 'one').Go(), { code: 'dead_lettered' });
+    await waitUntil('the warning', () => warned.length > 0);
+    assert.match(warned[0] ?? '', /return a new one instead: Cannot [^\n]*\n[^]*at .*author-mistakes\.test\.ts/);
+  });
+});
+
 test('wrong options of a runtime and wrong effects are refused by name', async () => {
   const wrong: readonly (readonly [change: string, said: RegExp])[] = [
     ['{"actors":{}}', /actors: expected a list of definitions/],
