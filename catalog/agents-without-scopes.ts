@@ -90,7 +90,11 @@ export class AgentsWithoutScopes {
     if ((await this.#agents.count({ tenant: null, where: { id } })) > 0) return true;
     if (await this.#wasDeleted(agent)) return true;
     const inserted = await this.#agents.insert({
-      ...{ ...rest, scope: 'tenant', owner: '', arriving_from: null, leaving_to: null },
+      ...rest,
+      scope: 'tenant',
+      owner: '',
+      arriving_from: null,
+      leaving_to: null,
       status: deleted ? 'deleted' : 'deployed',
     });
     if (!inserted) return (await this.#agents.get(tenant, id)) !== null;

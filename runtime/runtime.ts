@@ -171,15 +171,14 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const { cacheLimit, cacheBytes, passivateAfterMs } = settings;
   const cache = new ActorCache(clock, { actors: cacheLimit, bytes: cacheBytes, idleMs: passivateAfterMs });
   const counts = { fenced: 0 };
+  const shared = { ...kernel, store, documents, warn };
   const replaced = new StateBlobGc({
-    ...kernel,
-    store,
-    warn,
+    ...shared,
     isBusy: (address) => ownership.logs.some((log) => log.isPostponing(address)),
     keptMs: settings.replacedStatesKeptMs,
   });
   const views = await openViews(documents, kernel.registry);
-  const lostActors = new LostActors({ ...kernel, store, views, warn });
+  const lostActors = new LostActors({ ...shared, views });
   const guardedMs = settings.removalsGuardedMs;
   const forget = async (tenant: string, addresses: readonly Address[]) => parts.retention?.forget?.(tenant, addresses);
   const changes = await ChangeLog.open({ documents, clock, random, warn });
@@ -187,7 +186,12 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const keys = settings.ledger ? keyRuns : null;
   const now = parts.retention?.now ?? (() => store.now());
   const removals = await Removals.open({
-    ...{ ...kernel, store, documents, views, changes, guardedMs, forget, now },
+    ...shared,
+    views,
+    changes,
+    guardedMs,
+    forget,
+    now,
     keys: keyRuns,
   });
   const kept = await KeptFrom.open(documents);
@@ -195,13 +199,22 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const merge =
     keys === null ? null : await KeyMerge.open({ documents, keys, kept, node, clock, random, warn, sweeps });
   const projector = await Projector.open({
-    ...{ ...kernel, store, documents, views, removals, replaced, cache, node, warn, keys, onKeys: () => merge?.wake() },
+    ...shared,
+    views,
+    removals,
+    replaced,
+    cache,
+    node,
+    keys,
+    onKeys: () => merge?.wake(),
     changes,
     meter,
     serverOf: (partition) => ownership.get(partition),
   });
   const retention = await Retention.open({
-    ...{ ...kernel, store, documents, removals, warn, now },
+    ...shared,
+    removals,
+    now,
     policy: parts.retention?.policy ?? retentionPolicy({}),
     intervalMs: parts.retention?.intervalMs ?? 0,
     isMine: sweeps,
@@ -242,9 +255,8 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
   const starts = new LocalStarts({ queue: effects, runner: runnerName, claimTtlMs, store, clock, random, warn });
   const dispatcher = new Dispatcher({
     ...settings,
-    ...kernel,
+    ...shared,
     starts,
-    store,
     takesResults: parts.contracted ?? (() => true),
     sharesLogs: () => settings.sharedLogs && (parts.contracted?.() ?? true),
     cache,
@@ -257,7 +269,6 @@ export async function createRuntime(parts: RuntimeParts): Promise<Runtime> {
     projector,
     replaced,
     effects,
-    warn,
     onQueues(names) {
       runner.serve(names).catch((thrown: unknown) => warn('the effect queues could not be served', toSvcError(thrown)));
     },
@@ -344,7 +355,8 @@ function probesOf({ store, blobs }: RuntimeParts, archive: Archive): NonNullable
     if (toSvcError(error).code !== 'not_found') throw error;
   };
   return {
-    ...{ actors, queue: actors },
+    actors,
+    queue: actors,
     documents: () => archive.loadRecord(nothing),
     blobs: () => blobs.get(SYSTEM_TENANT, '0'.repeat(64)).then(() => undefined, blobsAnswer),
   };

@@ -113,7 +113,11 @@ export function builtInOffer(contract: ToolContract): ToolOffer {
   const { name, description, skipJudge, mode, reads, runs } = contract;
   const offer: ToolOffer = {
     ...hashed({ name, description, input_schema: inputSchema(contract) }),
-    ...{ source: 'builtin', skip_judge: skipJudge, mode, reads, runs },
+    source: 'builtin',
+    skip_judge: skipJudge,
+    mode,
+    reads,
+    runs,
   };
   published.set(contract, offer);
   return offer;
@@ -147,7 +151,11 @@ function mcpOffer(tool: McpTool): ToolOffer | null {
   const { server, description, inputSchema: input_schema, skipJudge, repeatable, reads } = tool;
   return {
     ...hashed({ name, description, input_schema }),
-    ...{ source: 'mcp', server, skip_judge: skipJudge, runs: 'node', reads },
+    source: 'mcp',
+    server,
+    skip_judge: skipJudge,
+    runs: 'node',
+    reads,
     mode: reads || repeatable ? 'repeatable' : 'once',
   };
 }

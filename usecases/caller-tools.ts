@@ -77,8 +77,12 @@ async function openedFor(
   const grant = known ?? (await callerGrant(parts, identity));
   const sessionId = parts.random.uuid();
   const session = {
-    ...{ session_id: sessionId, source, subject: subjectOf(identity, sessionId) },
-    ...{ grant: grantFor(grant, tool), public_key: null, expires_at: null },
+    session_id: sessionId,
+    source,
+    subject: subjectOf(identity, sessionId),
+    grant: grantFor(grant, tool),
+    public_key: null,
+    expires_at: null,
   };
   await parts.sessions.open(identity.tenant, session, { identity, trace, signal, isFirst: true });
   const offer = grant.tools.find(({ name }) => name === tool);

@@ -296,7 +296,9 @@ export function createExecutionApi(
       const where = { removed: false, ...seenPart(viewer), agent_id: agentId, ended_at: { gt: '' } };
       const [found, total] = await Promise.all([
         executions.find({
-          ...{ tenant, where, ...page },
+          tenant,
+          where,
+          ...page,
           sort: [
             ['ended_at', 'desc'],
             ['id', 'desc'],

@@ -44,7 +44,9 @@ export function createIntents({ agents, search, starts, runs, volumes, settings 
           workflow: INTENT_PIPELINE_ID,
           intent,
           input: {
-            ...{ language, inputs, agent: found?.id ?? '' },
+            language,
+            inputs,
+            agent: found?.id ?? '',
             new_agent: makesOne ? writerName(request) : '',
           },
           pipeline: {

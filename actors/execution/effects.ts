@@ -116,7 +116,12 @@ function containerInput(
 ): JsonObject {
   const { image, language, version, image_pull_policy, bootstrap_path, network } = container;
   return {
-    ...{ image, language, version, image_pull_policy, bootstrap_path, network },
+    image,
+    language,
+    version,
+    image_pull_policy,
+    bootstrap_path,
+    network,
     prompt: argument(prompt),
     env: { ...container.env, ...nodeEnvironment(execution) },
     execution_id: execution.execution_id,

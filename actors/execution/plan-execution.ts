@@ -254,7 +254,9 @@ function panelCheck(validator: Of<'semantic' | 'multi_judge'>): PanelCheck {
   return {
     type: 'multi_judge',
     ...check,
-    ...{ judges, consensus, min_judges_required },
+    judges,
+    consensus,
+    min_judges_required,
     // Both limit the confidence of the consensus, which measures agreement.
     min_confidence: Math.max(min_confidence, min_agreement_confidence),
   };

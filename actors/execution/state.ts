@@ -196,7 +196,10 @@ export function principalOf({ identity }: IdleExecution): ToolSubject['principal
   if (identity === undefined) return { kind: 'actor', subject: 'execution', roles: [], tier: 'free' };
   const { kind, subject, roles, tier, confidential, tenants } = identity;
   return {
-    ...{ kind, subject, roles: [...roles], tier },
+    kind,
+    subject,
+    roles: [...roles],
+    tier,
     ...(confidential === true ? { confidential } : {}),
     ...(tenants === undefined ? {} : { tenants: [...tenants] }),
   };

@@ -86,7 +86,11 @@ function scriptGrant({ tools }: ExecutionPlan, { path, timeout_ms }: ScriptCheck
 function containerOf(plan: ExecutionPlan, container: ContainerPlan) {
   const { image, language, version, image_pull_policy, network } = container;
   return {
-    ...{ image, language, version, image_pull_policy, network },
+    image,
+    language,
+    version,
+    image_pull_policy,
+    network,
     read_only: programRules(plan.tools).read_only,
     limits: {
       memory_bytes: container.memory_bytes,

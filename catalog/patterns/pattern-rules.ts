@@ -59,7 +59,9 @@ interface Use {
 export function newRecord(tenant: string, { pattern, form, id }: Given, { nowMs, decay, once }: Use): PatternRecord {
   const used = { weight: 1, last_used_ms: nowMs };
   return {
-    ...{ tenant, id, ...used },
+    tenant,
+    id,
+    ...used,
     // Above the versions of an evicted pattern with this id, so that a late writer of that one does not overwrite this one.
     version: nowMs,
     error_signature: pattern.errorSignature,

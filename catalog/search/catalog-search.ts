@@ -111,7 +111,11 @@ class DocumentCatalogSearch {
   #openIndex(kind: SearchedKind, tenant: string, holds: (entry: SearchEntry) => boolean): TenantIndex {
     const { clock, settings, warn } = this.#parts;
     return new TenantIndex({
-      ...{ tenant, clock, warn, holds, sources: this.#stored[kind] },
+      tenant,
+      clock,
+      warn,
+      holds,
+      sources: this.#stored[kind],
       maxEntries: settings.search.max_entries,
       vectors: this.#vectorsOf(tenant),
     });
@@ -146,7 +150,12 @@ class DocumentCatalogSearch {
 }
 
 const hitOf = ({ entry: { id, name, version, description, labels }, score }: Ranked): SearchHit => ({
-  ...{ id, name, version, description, labels, score },
+  id,
+  name,
+  version,
+  description,
+  labels,
+  score,
 });
 
 const MAX_KNOWN = 256;
@@ -212,8 +221,17 @@ class BuiltInIndex {
     const all = kind === 'agents' ? agents.map((agent) => ({ ...agent, id: agent.agent_id })) : workflows;
     return all.map(({ id, name, version, description, labels, status, manifest_yaml }) => ({
       entry: {
-        ...{ id, name, version, description, labels, status },
-        ...{ tenant: SYSTEM_TENANT, scope: 'global', owner: '', leavingTo: null, recordVersion: 0 },
+        id,
+        name,
+        version,
+        description,
+        labels,
+        status,
+        tenant: SYSTEM_TENANT,
+        scope: 'global',
+        owner: '',
+        leavingTo: null,
+        recordVersion: 0,
       },
       instruction: tellingText(manifest_yaml),
     }));
@@ -250,7 +268,10 @@ function checked(request: SearchRequest): CheckedRequest {
   if (status !== undefined && !STATUSES.includes(status))
     throw invalidField('status', `expected ${STATUSES.join(', ')}`);
   return {
-    ...{ query, limit, minScore, labels },
+    query,
+    limit,
+    minScore,
+    labels,
     statuses: status === undefined ? ['deployed', 'paused'] : [status],
     includePlatformTemplates: request.includePlatformTemplates ?? true,
   };

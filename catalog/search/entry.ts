@@ -26,7 +26,7 @@ export function entryOf(record: CatalogRecord): SearchEntry | null {
   if (!isVisible(record) || newest === undefined) return null;
   const { tenant, id, name, description, labels, status, scope, owner, version: recordVersion } = record;
   const placed = { tenant, scope, owner, leavingTo: record.leaving_to, recordVersion };
-  return { ...placed, ...{ id, name, version: newest.version, description, labels, status } };
+  return { ...placed, id, name, version: newest.version, description, labels, status };
 }
 
 /** Whether a reader sees the entry: its own, its tenant's and global ones. */

@@ -65,8 +65,10 @@ export class EventLog {
     const where = { [this.#ownerField]: id, ...more };
     const found = await this.#events.find({ tenant, where, sort: [['sequence', order]], ...page });
     return found.map(({ sequence, event_type, payload, recorded_at }) => ({
-      ...{ sequence, event_type },
-      ...{ payload, recorded_at },
+      sequence,
+      event_type,
+      payload,
+      recorded_at,
     }));
   }
 }

@@ -126,7 +126,10 @@ export function scopeChanged(kind: Kind, known: CatalogRecord, to: Namespace, { 
 }
 
 const subject = ({ idField }: Kind, known: Namespace & { readonly id: string; readonly name: string }) => ({
-  ...{ [idField]: known.id, tenant_id: known.tenant, name: known.name, scope: known.scope },
+  [idField]: known.id,
+  tenant_id: known.tenant,
+  name: known.name,
+  scope: known.scope,
   ...ownerOf(known),
 });
 

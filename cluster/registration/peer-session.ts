@@ -176,7 +176,8 @@ export class PeerSession {
     const { call, signal, ...limits } = prepare(envelope);
     return await this.#options.controllers.ask(method, call, {
       ...limits,
-      ...{ metadata, prove },
+      metadata,
+      prove,
       ...(signal === null ? {} : { signal: this.#options.signal }),
     });
   }

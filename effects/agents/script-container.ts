@@ -19,7 +19,12 @@ const { image, language, version, image_pull_policy, network, read_only, mounts,
 /** Input of `script.container`: the script, and the container of its agent. */
 export const ContainerScript = ScriptRequest.extend({
   container: z.object({
-    ...{ image, language, version, image_pull_policy, network, read_only },
+    image,
+    language,
+    version,
+    image_pull_policy,
+    network,
+    read_only,
     limits: limits.pick({ memory_bytes: true, cpu_millicores: true, disk_bytes: true }),
   }),
   subject: ScriptRequest.shape.subject.extend({ execution_id: z.string().min(1).max(200), mounts }),

@@ -46,7 +46,11 @@ export async function askTarget(
     const silence = new SilenceTimeout(clock, context, { firstMs: dueAt - clock.monotonic(), silenceMs });
     try {
       const call: ModelCall = {
-        ...{ target, input, ...access, attempt: context.attempt, tryNumber },
+        target,
+        input,
+        ...access,
+        attempt: context.attempt,
+        tryNumber,
         get signal() {
           return silence.signal;
         },

@@ -83,11 +83,9 @@ export function commandWarnings(text: string): Finding[] {
       .map((command): Finding => {
         const path = ['spec', 'tools', index, 'config', 'subcommand_allowlist', command];
         return {
-          ...{
-            rule: 'runs_anything',
-            severity: 'warning',
-            path: `spec.tools[${index}].config.subcommand_allowlist.${command}`,
-          },
+          rule: 'runs_anything',
+          severity: 'warning',
+          path: `spec.tools[${index}].config.subcommand_allowlist.${command}`,
           ...locate(path),
           message: `${command} runs whatever a file or an argument says, so the allowlist does not restrict it`,
           cure: 'Allow a program with one purpose, or rely on the sandbox alone, whose rights bound whatever runs in it.',

@@ -51,7 +51,11 @@ export const NodeRateLimits = z.strictObject({
 export type NodeRateLimits = z.output<typeof NodeRateLimits>;
 
 const all = (minute: number, hour: number, day: number, week: number, month: number): RateBounds => ({
-  ...{ minute, hour, day, week, month },
+  minute,
+  hour,
+  day,
+  week,
+  month,
 });
 
 /** Default windows of each tier (H27). */

@@ -54,7 +54,11 @@ const rowOf = (
   version: string,
   { image, description, deprecated, env }: RuntimeEntry,
 ): Runtime => ({
-  ...{ language, version, image, deprecated, env },
+  language,
+  version,
+  image,
+  deprecated,
+  env,
   description: description ?? `${language} ${version}: ${image}`,
 });
 
@@ -84,7 +88,10 @@ export function findRuntime(table: RuntimeTable, { language, version }: AskedRun
 }
 
 const entry = (name: string, description: string): RuntimeEntry => ({
-  ...{ image: `docker.io/library/${name}`, description, deprecated: false, env: {} },
+  image: `docker.io/library/${name}`,
+  description,
+  deprecated: false,
+  env: {},
 });
 
 const python = (version: string) => entry(`python:${version}-slim`, `Python ${version} on slim Debian`);
@@ -163,7 +170,11 @@ export function runtimeWarnings(text: string, table: RuntimeTable): Finding[] {
   if (!parsed.ok || !yaml.ok) return [];
   const { language, version } = parsed.manifest.spec.runtime;
   const warning = (rule: string, message: string, cure: string): Finding => ({
-    ...{ rule, severity: 'warning', path: 'spec.runtime.version', message, cure },
+    rule,
+    severity: 'warning',
+    path: 'spec.runtime.version',
+    message,
+    cure,
     ...yaml.yaml.locate(['spec', 'runtime', 'version']),
   });
   const found = findRuntime(table, { language, version });

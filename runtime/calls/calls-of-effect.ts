@@ -146,7 +146,12 @@ export async function asSpan<T>(
   running.calls += 1;
   const { cause, trace, context, calls: number } = running;
   const own: Causing = {
-    ...{ cause, trace, context, hasEnded: false, effect, calls: 0 },
+    cause,
+    trace,
+    context,
+    hasEnded: false,
+    effect,
+    calls: 0,
     get span() {
       return spanOfCall(running.span, number);
     },

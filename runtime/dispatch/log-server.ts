@@ -79,7 +79,10 @@ export class LogServer<L extends Log = Log> {
     const { lease, progress } = this;
     const isLost = (): boolean => this.#lost;
     const committing: Committing = {
-      ...{ lease, progress, lose: () => this.lose(), committed: (done) => on.committed(done) },
+      lease,
+      progress,
+      lose: () => this.lose(),
+      committed: (done) => on.committed(done),
       get lost() {
         return isLost();
       },

@@ -149,7 +149,9 @@ export class BatchRun {
   cursorFrom({ cursor: after, beside }: Pick<Progress, 'cursor' | 'beside'>) {
     const last = this.entries[this.entries.length - 1];
     return {
-      ...{ after, upTo: last?.seq ?? after, beside },
+      after,
+      upTo: last?.seq ?? after,
+      beside,
       ...(last === undefined ? {} : { upToAt: last.at }),
       ...(this.results.length === 0 ? {} : { results: this.results.length }),
     };

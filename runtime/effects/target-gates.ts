@@ -139,8 +139,13 @@ export class TargetGates {
     if (gate === undefined) {
       const { most, clock } = this.#options;
       gate = {
-        ...{ running: 0, failures: 0, open: false, probing: false, probeAfterMs: FIRST_PROBE_AFTER_MS },
-        ...{ cancelTimer: () => {}, waiting: new FairLine<Waiting>() },
+        running: 0,
+        failures: 0,
+        open: false,
+        probing: false,
+        probeAfterMs: FIRST_PROBE_AFTER_MS,
+        cancelTimer: () => {},
+        waiting: new FairLine<Waiting>(),
         slots: new FairSlots(most, () => clock.monotonic()),
       };
       this.#forgetOldest();

@@ -56,7 +56,9 @@ export class WorkerThread<Question, Answer> {
     // The module has the extension of the file that starts it, so that it is found in the sources and in the package. It
     // gets none of the node's environment variables.
     const worker = new Worker(new URL(`./${module}${extname(from.filename)}`, from.url), {
-      ...{ env: {}, execArgv: [], stdin: false },
+      env: {},
+      execArgv: [],
+      stdin: false,
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     });
     worker.on('message', (answer: Answer) => {

@@ -237,7 +237,9 @@ export class Removals {
     const addresses = removals.map(addressOf);
     const partitions = await Promise.all(addresses.map((address) => locator.locate(address)));
     await eraseFromLedger(this.#parts, {
-      ...{ tenant, addresses: new Set(addresses), partitions: [...new Set(partitions)] },
+      tenant,
+      addresses: new Set(addresses),
+      partitions: [...new Set(partitions)],
       since: Math.min(...removals.map(({ since }) => since)),
       until: Math.max(...removals.map(({ gone_at }) => gone_at ?? 0)) + guardedMs,
     });

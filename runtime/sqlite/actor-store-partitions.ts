@@ -14,8 +14,14 @@ import { integerOrNull } from './database.ts';
 import type { GroupMember } from './group-commit.ts';
 
 const FRESH: PartitionRow = {
-  ...{ tail: 0, cursor: 0, position: 0, trimmed: 0 },
-  ...{ epoch: 0, grant: null, node: null, until: 0 },
+  tail: 0,
+  cursor: 0,
+  position: 0,
+  trimmed: 0,
+  epoch: 0,
+  grant: null,
+  node: null,
+  until: 0,
 };
 
 /** The partitions: loaded at opening, written once for each group, restored when a group is rolled back. */

@@ -67,6 +67,11 @@ test('a small file that one file of its own folder reads is part of that file', 
   );
 });
 
+test('no object of the product spreads a literal: its properties are a list that can be read', () => {
+  const spread = product.filter((file) => /\.tsx?$/.test(file) && /\.\.\.\{/.test(linesOf(file).join('\n')));
+  assert.deepEqual(spread, []);
+});
+
 test('no folder of the product holds more than 25 files', () => {
   const counts = new Map<string, number>();
   for (const file of product.filter((one) => /\.tsx?$/.test(one)))

@@ -44,7 +44,7 @@ for (const [spec, expected] of [
   ['  observability: {tracing: {enabled: true}}', 'unknown key "tracing": controllers do not manage it'],
   ['  observability: {logging: {level: info, format: text}}', 'unknown key "format": controllers do not manage it'],
   ['  nodes: {w1: {tags: [], weight: 2}}', 'spec.nodes.w1.weight: unknown key "weight": controllers do not manage it'],
-  ['  nodes: {"../w1": {tags: []}}', 'expected letters, digits'],
+  ['  nodes: {"../w1": {tags: []}}', 'expected at most 128 letters, digits'],
   ['  nodes: {w1: {tags: ["two words"]}}', 'spec.nodes.w1.tags[0]: expected a tag'],
   ['  observability: {logging: {level: loud}}', 'spec.observability.logging.level: expected one of'],
   ['  runtime: {default_isolation: jail}', 'spec.runtime.default_isolation: expected one of'],

@@ -74,7 +74,10 @@ export const runtimeList = defineContract({
     tool: z.literal('svc.runtime.list'),
     runtimes: z.array(
       z.strictObject({
-        ...{ language: z.string(), version: z.string(), image: z.string(), description: z.string() },
+        language: z.string(),
+        version: z.string(),
+        image: z.string(),
+        description: z.string(),
         deprecated: z.boolean(),
       }),
     ),

@@ -23,7 +23,11 @@ export const searchResult = <Name extends string>(tool: Name) =>
     query: z.string(),
     results: z.array(
       z.strictObject({
-        ...{ id: z.string(), name: z.string(), version: z.string(), description: z.string(), labels },
+        id: z.string(),
+        name: z.string(),
+        version: z.string(),
+        description: z.string(),
+        labels,
         score: z.number().min(0).max(1),
       }),
     ),
@@ -50,9 +54,15 @@ export const requestOf = (asked: Asked): SearchRequest => ({
 });
 
 export const searchAnswer = (tool: string, { query }: Asked, hits: readonly SearchHit[]) => ({
-  ...{ tool, query },
+  tool,
+  query,
   results: hits.map(({ id, name, version, description, labels: pairs, score }) => ({
-    ...{ id, name, version, description, labels: pairs, score },
+    id,
+    name,
+    version,
+    description,
+    labels: pairs,
+    score,
   })),
   total: hits.length,
 });

@@ -73,7 +73,11 @@ function runtimeTools(late: LateManagement): Tool[] {
       const runtimes = node.runtimes
         .filter((row) => wanted === undefined || row.language === wanted)
         .map(({ language: name, version, image, description, deprecated }) => ({
-          ...{ language: name, version, image, description, deprecated },
+          language: name,
+          version,
+          image,
+          description,
+          deprecated,
         }));
       return { tool: 'svc.runtime.list', runtimes, custom_runtime_supported: node.runsImages };
     }),
@@ -81,7 +85,9 @@ function runtimeTools(late: LateManagement): Tool[] {
 }
 
 const starterOf = ({ identity, call: { id, trace, signal } }: ManagedCall): Starter => ({
-  ...{ identity, trace, signal },
+  identity,
+  trace,
+  signal,
   executionId: id,
 });
 

@@ -164,7 +164,8 @@ const ingestStimulus =
       try {
         const asked = stimulusOf(decoded(IngestStimulusRequest, request), identity);
         const started = await stimuli.ingest(asked, {
-          ...{ trace, signal: gone.signal },
+          trace,
+          signal: gone.signal,
           onBegun: () => hasBegun(metadata),
         });
         return IngestStimulusResponse.encode(started).finish();

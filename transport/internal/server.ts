@@ -29,7 +29,9 @@ const noAuthenticator: Authenticator = {
  */
 export function createInternalServer(parts: InternalServerParts): RestApp {
   const limits: RestLimits = {
-    ...{ ...REST_LIMITS, descriptorShare: 0.1, pathPartLength: PATH_PART_LENGTH },
+    ...REST_LIMITS,
+    descriptorShare: 0.1,
+    pathPartLength: PATH_PART_LENGTH,
     ...parts.limits,
   };
   const waits = new OpenStreams(limits.streams);

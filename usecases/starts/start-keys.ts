@@ -122,7 +122,12 @@ async function tryBinding(
   const id = documentId(key);
   const bound = await keys.get(tenant, id);
   const bind = (execution_id: string, version: number): BoundKey => ({
-    ...{ tenant, id, version, execution_id, body_hash, bound_at: clock.now() },
+    tenant,
+    id,
+    version,
+    execution_id,
+    body_hash,
+    bound_at: clock.now(),
   });
   if (bound === null) {
     const first = executionIdFor(tenant, plainKey(key.what, key.key));

@@ -61,7 +61,11 @@ async function update(
 
 /** The summary of an agent in lists (W37). */
 const listed = ({ agent_id: id, name, version, status, labels }: AgentSummary) => ({
-  ...{ id, name, version, status, labels },
+  id,
+  name,
+  version,
+  status,
+  labels,
 });
 
 const metadataOf = (agent: AgentSummary) => {
@@ -84,7 +88,9 @@ interface Parts {
 
 /** Event names for ended executions in the log of their agent, the same as in their own logs. */
 const ENDED_AS: Readonly<Partial<Record<ExecutionStatus['status'], string>>> = {
-  ...{ completed: 'ExecutionCompleted', failed: 'ExecutionFailed', cancelled: 'ExecutionFailed' },
+  completed: 'ExecutionCompleted',
+  failed: 'ExecutionFailed',
+  cancelled: 'ExecutionFailed',
 };
 
 /**

@@ -20,7 +20,9 @@ export const approvalList = defineContract({
         timeout_seconds: count.describe('Seconds until it times out; 0: never.'),
       }),
     ),
-    ...{ count: count.describe('Total number of pending ones.'), limit: count, offset: count },
+    count: count.describe('Total number of pending ones.'),
+    limit: count,
+    offset: count,
   }),
 });
 

@@ -36,7 +36,10 @@ export function taskTools(late: LateManagement): Tool[] {
       const { items: found } = await ports.executions.list(identity, { limit, agentId });
       return {
         executions: found.map(({ execution_id: id, agent_id: of, status, started_at }) => ({
-          ...{ id, agent_id: of, status, started_at },
+          id,
+          agent_id: of,
+          status,
+          started_at,
         })),
       };
     }),

@@ -167,7 +167,10 @@ async function judged(
   const input = contentOf(judging);
   const asked = names.map((agent): Judge => ({ agent, input, weight: 1, timeout_ms: JUDGE_TIMEOUT_MS }));
   const consensus: ConsensusRule = {
-    ...{ strategy: 'unanimous', threshold: min_score, min_agreement_confidence: min_confidence, early_stop: false },
+    strategy: 'unanimous',
+    threshold: min_score,
+    min_agreement_confidence: min_confidence,
+    early_stop: false,
     min_judges_required: names.length,
     confidence_weighting: { agreement_factor: 0.7, self_confidence_factor: 0.3 },
   };
@@ -189,7 +192,10 @@ const contentOf = ({ manifest_yaml, task_context }: Judging): string =>
 
 const resultsOf = ({ individual_results }: PanelConcluded, { min_score, min_confidence }: Judging): readonly Result[] =>
   individual_results.map(({ agent_id, score, confidence, reasoning }) => ({
-    ...{ agent_id, score, confidence, reasoning },
+    agent_id,
+    score,
+    confidence,
+    reasoning,
     passed: score >= min_score && confidence >= min_confidence,
   }));
 

@@ -67,10 +67,19 @@ export const executionsGet = defineContract({
   input: toolArguments({ execution_id: executionId, tenant_id: tenantId }),
   // The same fields as in GET /v1/workflows/executions/{id} (H21).
   result: z.strictObject({
-    ...{ ...identified, workflow_name: z.string(), workflow_version: z.string(), ...standing },
-    ...{ reason: z.string().nullable(), intent: z.string().nullable() },
-    ...{ input: z.unknown(), blackboard: anyObject, state_outputs: anyObject, output: z.unknown() },
-    ...{ ...times, ended_at: time.nullable(), waiting_for: anyObject.optional() },
+    ...identified,
+    workflow_name: z.string(),
+    workflow_version: z.string(),
+    ...standing,
+    reason: z.string().nullable(),
+    intent: z.string().nullable(),
+    input: z.unknown(),
+    blackboard: anyObject,
+    state_outputs: anyObject,
+    output: z.unknown(),
+    ...times,
+    ended_at: time.nullable(),
+    waiting_for: anyObject.optional(),
     trace_id: z.string().optional(),
   }),
 });
@@ -94,8 +103,12 @@ export const workflowLogs = defineContract({
     status: workflowStatus,
     events: z.array(
       z.strictObject({
-        ...{ sequence: count, event_type: z.string(), state_name: z.string().nullable() },
-        ...{ iteration_number: count.nullable(), payload: anyObject, recorded_at: time },
+        sequence: count,
+        event_type: z.string(),
+        state_name: z.string().nullable(),
+        iteration_number: count.nullable(),
+        payload: anyObject,
+        recorded_at: time,
       }),
     ),
     ...page,

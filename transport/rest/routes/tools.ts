@@ -48,7 +48,10 @@ function listToolsRoute(app: RestApp, parts: CallerToolParts): void {
 }
 
 const toolEntry = ({ name, description, source, skip_judge, input_schema }: ToolOffer, withSchema: boolean) => ({
-  ...{ name, description, source, skip_judge },
+  name,
+  description,
+  source,
+  skip_judge,
   ...(withSchema ? { input_schema } : {}),
 });
 
