@@ -3,8 +3,7 @@
  * `.cache/package`.
  *
  * Node strips no types below node_modules, so `dist/` holds JavaScript, in few files (bundle.ts). Files read at run time are
- * copied to where the code looks for them. The modules that authors of actors import have declarations, too
- * (tsconfig.types.json).
+ * copied to where the code looks for them. The modules that other programs import have declarations, too (tsconfig.types.json).
  *
  * A clone has every package that a feature may need. The npm package leaves those of `peerDependenciesMeta` to the users of the
  * feature (decision 0050), so its package.json differs. Links of pages to files that are not shipped become plain text.
@@ -72,11 +71,19 @@ export function copyData(target: string): void {
   }
 }
 
+/** Options with which the compiler reads one file only. */
+const ALONE = ['--ignoreConfig', '--noResolve', '--noCheck', '--allowImportingTsExtensions'];
+
+/** Writes the declarations. Those of `main.ts` are made of it alone: what it imports is the whole product. */
 function declare(target: string): void {
-  execFileSync(join(ROOT, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.types.json', '--outDir', target], {
-    cwd: ROOT,
-    stdio: 'inherit',
-  });
+  const compile = (...flags: readonly string[]) =>
+    execFileSync(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, '--outDir', target], {
+      cwd: ROOT,
+      stdio: 'inherit',
+    });
+  compile('-p', 'tsconfig.types.json');
+  const kind = ['--module', 'nodenext', '--target', 'es2024', '--declaration', '--emitDeclarationOnly'];
+  compile('main.ts', ...ALONE, ...kind);
   for (const file of globSync('**/*.d.ts', { cwd: target }).map((name) => join(target, name))) {
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(RELATIVE_IMPORT, '$1$2$3.js$2'));
   }

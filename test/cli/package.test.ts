@@ -331,34 +331,36 @@ describe('the npm package', () => {
 
     const flags = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2024'];
     const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules', '@types')];
+    const inFolder = { cwd: author, encoding: 'utf8' } as const;
     const check = (file: string) =>
-      spawnSync(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, ...types, file], {
-        cwd: author,
-        encoding: 'utf8',
-      });
+      spawnSync(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, ...types, file], inFolder);
 
     test('an actor runs from the installed package, on Node.js 24 and 22, with no other package there than zod, and goes on where it was', () => {
       const run = (node: string, flags: readonly string[] = []): string =>
-        execFileSync(node, [...flags, 'counter.ts', within('data')], { cwd: author, encoding: 'utf8' });
+        execFileSync(node, [...flags, 'counter.ts', within('data')], inFolder);
       assert.deepEqual([run(process.execPath), run(process.execPath)], ['2\n', '4\n']);
       if (existsSync(node22)) assert.equal(run(node22, ['--experimental-strip-types', '--no-warnings']), '6\n');
     });
 
     test('the driver of actors can be imported', () => {
       const program = "import { ActorDriver } from 'svc-runtime/testing'; console.log(typeof ActorDriver)";
-      const options = { cwd: author, encoding: 'utf8' } as const;
-      assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', program], options), 'function\n');
+      assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', program], inFolder), 'function\n');
     });
 
     test('a store of an author is held against the contract of its port', () => {
       symlinkSync(join(ROOT, 'node_modules', 'fast-check'), within('node_modules', 'fast-check'));
       writeFileSync(within('memory-blobs.ts'), MEMORY_BLOBS);
       assert.equal(check('memory-blobs.ts').stdout, '');
-      const { PATH } = process.env;
-      const options = { cwd: author, encoding: 'utf8', env: { PATH } } as const;
+      const options = { ...inFolder, env: { PATH: process.env.PATH } };
       const { status, stdout } = spawnSync(process.execPath, ['--test', 'memory-blobs.ts'], options);
       assert.deepEqual([status, /^ℹ fail (\d+)$/m.exec(stdout)?.[1]], [0, '0'], stdout);
       assert.match(stdout, /another tenant can neither read nor delete/);
+    });
+
+    test('a program that starts a node in its own process is typed', () => {
+      const start = "import { startNode } from 'svc-runtime'; const node = await startNode({ flags: {}, env: {} });";
+      writeFileSync(within('embed.ts'), `${start} const id: string = node.id; const wrong: number = node.id;`);
+      assert.match(check('embed.ts').stdout, /^embed\.ts\(1,\d+\): error TS2322: .*'string'.*'number'.*\n$/);
     });
 
     test('its calls are typed: payloads and answers that do not fit are refused by the compiler', () => {

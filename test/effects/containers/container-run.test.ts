@@ -53,7 +53,7 @@ describe('container.run', NEEDS_PODMAN, () => {
     assert.equal(stdout, `${nasty}|${nasty}`);
     await assert.rejects(setup.run({ command: ['true'], env: { 'A=B': 'x' } }), /name of a variable/);
     await assert.rejects(setup.run({ command: ['a\0b'] }), /NUL/);
-    await assert.rejects(setup.run({ command: ['x'.repeat(1_048_576)] }), /shorter than 131071 bytes/);
+    await assert.rejects(setup.run({ command: ['x'.repeat(1_048_576)] }), /less than 131071 bytes/);
     const many = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
     await assert.rejects(setup.run({ command: ['true', ...many] }), /together must not exceed/);
     await assert.rejects(setup.run({ command: many.slice(0, 3), shell: true }), /joined command/);
