@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { access, constants, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type Logger, pino } from 'pino';
 import type { NodeSettings } from '../manifests/node/settings.ts';
 import { configFile, readSettings } from '../read-settings.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import { SvcError } from '../runtime/errors.ts';
 import { SYSTEM_TENANT } from '../runtime/identity.ts';
-import { systemCode } from '../runtime/kit/system-code.ts';
+import { makeDataDirectory, unusableDirectory } from '../runtime/kit/data-directory.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
 import type { Secrets } from '../security/api.ts';
 import { createFileSecrets } from '../security/file-secrets.ts';
@@ -67,62 +66,12 @@ export async function openNodeContext(input: NodeInput): Promise<NodeContext> {
  */
 async function openDataDirectory(path: string): Promise<{ readonly nodeId: string }> {
   try {
-    await makeDirectory(path);
-    await access(path, constants.W_OK);
+    await makeDataDirectory(path);
     return { nodeId: await nodeIdIn(path) };
   } catch (cause) {
-    if (cause instanceof SvcError) throw cause;
-    const code = systemCode(cause, 'unreadable');
-    const why = REASONS[code] ?? 'it cannot be used';
-    throw new SvcError('invalid_config', `the data directory ${path}: ${why} (${code}); choose another with --data`, {
-      cause,
-    });
+    throw unusableDirectory(path, cause, 'choose another with --data');
   }
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
-  EROFS: 'the file system is read-only',
-  ENOSPC: 'the disk is full',
-  EDQUOT: "this user's disk quota is used up",
-  ENOTDIR: 'a part of the path is a file',
-  EEXIST: 'there is a file of that name',
-  ENOENT: 'it cannot be created there',
-};
-
-/**
- * Creates one level after the other: `mkdir` with `recursive` retries for ever where a file system has no directories
- * (/proc).
- */
-async function makeDirectory(path: string): Promise<void> {
-  const missing: string[] = [];
-  for (let at = path; !(await isThere(at)); at = dirname(at)) missing.push(at);
-  for (const directory of missing.reverse()) {
-    try {
-      await mkdir(directory, { mode: 0o700 });
-    } catch (error) {
-      // Another process of the same user may create it at the same time.
-      if (!(await isDirectory(directory))) throw error;
-    }
-  }
-  if (!(await isDirectory(path))) throw Object.assign(new Error('not a directory'), { code: 'EEXIST' });
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT' && dirname(path) !== path) return false;
-    throw error;
-  }
-}
-
-const isDirectory = async (path: string): Promise<boolean> => {
-  const found = await stat(path).catch(() => null);
-  return found?.isDirectory() ?? false;
-};
 
 async function nodeIdIn(directory: string): Promise<string> {
   const file = join(directory, 'node-id');

@@ -10,6 +10,7 @@ import { EncryptedDocuments, type SearchFields } from './encryption/encrypted-do
 import type { PayloadKeys } from './encryption/payload-keys.ts';
 import { ADDED_BYTES, TextCipher } from './encryption/text-cipher.ts';
 import { counted } from './kit/counted.ts';
+import { makeDataDirectory, unusableDirectory } from './kit/data-directory.ts';
 import { requirePackages } from './kit/optional-packages.ts';
 import { lostLog, refuseOlderDocuments } from './projection/rounds.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -63,9 +64,15 @@ export interface PayloadEncryption {
   readonly searchFields: SearchFields;
 }
 
-/** Opens SQLite files, or Redis, BullMQ and MongoDB: the two sets of adapters (K9). */
+/**
+ * Opens SQLite files, or Redis, BullMQ and MongoDB: the two sets of adapters (K9). Throws `invalid_config` for a data directory
+ * that cannot be used.
+ */
 export async function openStores(location: StoreLocation): Promise<OpenStores> {
-  const { redis, mongodb } = location;
+  const { dataDir, redis, mongodb } = location;
+  await makeDataDirectory(dataDir).catch((cause: unknown) => {
+    throw unusableDirectory(dataDir, cause, 'choose another for dataDir');
+  });
   return redis === undefined || mongodb === undefined
     ? openEmbedded(location)
     : openRemote({ ...location, redis, mongodb });

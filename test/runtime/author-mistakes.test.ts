@@ -171,3 +171,14 @@ test('wrong options of a runtime and wrong effects are refused by name', async (
     /^Error: a definition of an effect: kind: expected a text/,
   );
 });
+
+for (const [dataDir, why] of [
+  [process.execPath, 'there is a file of that name (EEXIST)'],
+  [join(process.execPath, 'below'), 'a part of the path is a file (ENOTDIR)'],
+  ['/proc/svc-data', 'it cannot be created there (ENOENT)'],
+] as const) {
+  test(`startRuntime says of a data directory: ${why}`, async () => {
+    const message = `the data directory ${dataDir}: ${why}; choose another for dataDir`;
+    await assert.rejects(startRuntime({ dataDir, actors: [tally] }), { code: 'invalid_config', message });
+  });
+}
