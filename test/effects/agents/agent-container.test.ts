@@ -126,7 +126,7 @@ describe('an agent in a container', NEEDS_PODMAN, () => {
 
   test('an agent over its memory or time limit is ended, and the result names the limit', async () => {
     const big = await at.own('x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo no');
-    const limits = { timeout_ms: 30_000, memory_bytes: 32 * 1_048_576 };
+    const limits = { timeout_ms: 120_000, memory_bytes: 32 * 1_048_576 };
     const killed = (await at.run([], { ...big, limits })).result;
     assert.deepEqual([killed.exit_code, killed.signal, killed.stopped_by], [137, 'SIGKILL', 'memory']);
     const slow = await at.own('trap "" TERM; echo began; sleep 60');

@@ -123,7 +123,7 @@ describe('the audit of gRPC', () => {
   });
 
   it('a call that ends before its method has the request leaves an entry: too large, half, late, gone', async () => {
-    await using server = await auditedServer({ requestTimeoutMs: 300 });
+    await using server = await auditedServer({ requestTimeoutMs: 2_000 });
     const session = connect(`http://${server.address}`);
     const open = (more = {}): ClientHttp2Stream => {
       const head = { ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', te: 'trailers' };
