@@ -43,6 +43,9 @@ interface Arrived {
   readonly metadata: Metadata;
 }
 
+/** A timer may fire so much before the wall clock has reached its time: the library's timer of a deadline, too. */
+const EARLY_MS = 2;
+
 /**
  * The audit record of one call that changes something, from its admission to its end. Usually the method ends it by its
  * status. The record ends without the method when the library, a time-out or the client ends the call before the method
@@ -85,7 +88,7 @@ export class CallRecord {
 
   /** Notes that the client has disconnected or its deadline has passed: it gets nothing more. */
   gone(deadline: Deadline): void {
-    if (Number(deadline) <= Date.now()) this.#why = new SvcError('deadline_exceeded');
+    if (Number(deadline) - Date.now() <= EARLY_MS) this.#why = new SvcError('deadline_exceeded');
     this.#isGone = true;
     if (!this.#isWithMethod) this.#endAlone(statusOf(this.#reason, this.#begun?.arrived.trace ?? ''));
     else if (this.#hasAnswer) this.#endAlone({ code: status.OK, details: '' });
